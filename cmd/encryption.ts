@@ -74,8 +74,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
   const metered = transformationMeter(metrics, clock);
-  let text = path === undefined ? undefined : await readIfExists(path);
-  let rules = path === undefined ? [] : await readRules(path, options, metered);
+  let { text, rules }: Read = path === undefined ? { text: "", rules: [] } : await readRules(path, options, metered);
   if (path === own) await copyKept(kept(own));
   const store = encryptedStore(beneath, (key) => providersOf(rules, key));
   const close = (): void => closeRules(rules);
@@ -86,26 +85,24 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     const done = await rewriteStale({ beneath, store, rules: () => rules, signal });
     if (signal.aborted) return;
     if (done.rewritten > 0) log.info("values were encrypted anew", { count: done.rewritten });
-    if (path === own) await writeDurably(stateFile(own), JSON.stringify({ ...done, file: fileHash(text ?? ""), at: new Date(clock.nowMs()).toISOString() } satisfies EncryptionState));
+    if (path === own) await writeDurably(stateFile(own), JSON.stringify({ ...done, file: fileHash(text), at: new Date(clock.nowMs()).toISOString() } satisfies EncryptionState));
   }
 
   const meter = reloadMeter(metrics, "encryption", { serverId, clock });
-  meter.holds(text ?? "");
+  meter.holds(text);
   let told = ""; // what is wrong is told once, and tried again: a key service may answer the next time
 
   async function look(signal: AbortSignal): Promise<void> {
-    const now = await readIfExists(path!);
-    if (now === text) {
+    if ((await readIfExists(path!)) === text) {
       told = "";
       return;
     }
     const next = await readRules(path!, options, metered);
     const before = rules;
-    text = now;
+    ({ text, rules } = next);
     if (path === own) await copyKept(kept(own));
     meter.reloaded("success");
-    meter.holds(now ?? "");
-    rules = next;
+    meter.holds(text);
     clock.after(OLD_RULES_MS, () => closeRules(before));
     log.info("the encryption configuration was read again", { file: path });
     await rewrite(signal);
@@ -130,11 +127,14 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   return { store, parts: [part], close, ...(reload || providers().some((provider) => provider.trouble) ? { trouble } : {}) };
 }
 
-async function readRules(path: string, { clock, log, reload }: Options, metered: (provider: Provider) => Provider): Promise<readonly EncryptionRule[]> {
-  const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseStrictYaml(text), { reloads: reload }));
+/** A file, as it was read, and what it says. */
+interface Read { readonly text: string; readonly rules: readonly EncryptionRule[] }
+
+async function readRules(path: string, { clock, log, reload }: Options, metered: (provider: Provider) => Provider): Promise<Read> {
+  const { text, settings } = fromFile("encryption-provider-config", path, (text) => ({ text, settings: encryptionSettings(parseStrictYaml(text), { reloads: reload }) }));
   try {
     const rules = await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
-    return rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) }));
+    return { text, rules: rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) })) };
   } catch (cause) {
     throw new ConfigError(`encryption-provider-config ${path}: ${(cause as Error).message}`, { cause });
   }

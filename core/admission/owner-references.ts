@@ -58,5 +58,6 @@ function ownersOf(object: Readonly<ApiObject> | undefined): readonly OwnerRefere
 function changesOwners(next: Readonly<ApiObject> | undefined, old: Readonly<ApiObject> | undefined): boolean { return !sameValue(ownersOf(next), ownersOf(old)); }
 
 function newlyBlocking(next: readonly OwnerReference[], old: readonly OwnerReference[]): OwnerReference[] {
-  return next.filter(({ uid, blockOwnerDeletion }) => blockOwnerDeletion === true && !old.some((one) => one.uid === uid && one.blockOwnerDeletion === true));
+  const before = new Set(old.filter(({ blockOwnerDeletion }) => blockOwnerDeletion === true).map(({ uid }) => uid));
+  return next.filter(({ uid, blockOwnerDeletion }) => blockOwnerDeletion === true && !before.has(uid));
 }

@@ -303,3 +303,15 @@ test("what is behind a gate has its roles, and nodes their rule, where that is s
   const nodes = (gates: readonly string[]) => bootstrapPolicy(new Set(gates)).clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules!.filter(({ resources }) => resources?.includes("clustertrustbundles"));
   expect([nodes([]), nodes(["ClusterTrustBundle"])]).toEqual([[], [{ verbs: ["get", "list", "watch"], apiGroups: ["certificates.k8s.io"], resources: ["clustertrustbundles"] }]]);
 });
+
+test("rules whose lists make millions of rules are covered as wholes, and of what is not covered the first are told", () => {
+  const names = (what: string): string[] => Array.from({ length: 2000 }, (_, i) => `${what}${i}`);
+  const wanted = { verbs: names("v"), apiGroups: ["a", "b"], resources: [...names("r"), "x"], resourceNames: names("n") };
+  const owned = ["a", "b"].map((group) => ({ verbs: ["*"], apiGroups: [group], resources: ["*"] }));
+  expect(uncoveredRules(owned, [wanted])).toEqual([]);
+  const uncovered = uncoveredRules(owned.slice(0, 1), [wanted]);
+  expect(uncovered).toHaveLength(10_000);
+  expect(uncovered.slice(1999, 2001)).toEqual([
+    { verbs: ["v0"], apiGroups: ["b"], resources: ["r0"], resourceNames: ["n1999"] }, { verbs: ["v1"], apiGroups: ["b"], resources: ["r0"], resourceNames: ["n0"] },
+  ]);
+});

@@ -26,22 +26,47 @@ function pathsMatch(patterns: readonly string[], path: string): boolean {
   return patterns.some((pattern) => pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(withoutLast(pattern, "*"))));
 }
 
-/** What of `wanted` is not in `owned`, as rules of one verb and one resource (and name) each. */
+/** Rules told of one refusal. Lists of a thousand make a billion rules of one. */
+const UNCOVERED_MAX = 10_000;
+
+/** A rule of more rules than these is not told with what it lists twice. */
+const REPEATED_MAX = 100_000;
+
+/** What of `wanted` is not in `owned`, as rules of one verb and one resource (and name) each; the first ten thousand. */
 export function uncoveredRules(owned: readonly Rule[], wanted: readonly Rule[]): PolicyRule[] {
-  return wanted.flatMap(breakdown).filter((rule) => !owned.some((owner) => ruleCovers(owner, rule)));
+  const found: PolicyRule[] = [];
+  for (const rule of wanted)
+    for (const part of [forResources(rule), forPaths(rule)])
+      for (const one of part === undefined ? [] : uncovered(owned, part)) if (found.push(one) >= UNCOVERED_MAX) return found;
+  return found;
 }
 
-/** Equivalent rules with one verb, group and resource each, and at most one name; or one verb and path. */
-function breakdown({ verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] }: Rule): PolicyRule[] {
-  const names: readonly (readonly string[])[] = resourceNames.length > 0 ? resourceNames.map((name) => [name]) : [[]];
-  const forResources = apiGroups.flatMap((group) => resources.flatMap((resource) => verbs.flatMap((verb) => names.map((name): PolicyRule => (
-    { verbs: [verb], apiGroups: [group], resources: [resource], ...(name.length > 0 ? { resourceNames: [...name] } : {}) }
-  )))));
-  const forPaths = nonResourceURLs.flatMap((path) => verbs.map((verb): PolicyRule => ({ verbs: [verb], nonResourceURLs: [path] })));
-  return [...forResources, ...forPaths];
+const DIMENSIONS = { resources: ["apiGroups", "resources", "verbs", "resourceNames"], paths: ["nonResourceURLs", "verbs"] } as const;
+
+function forResources({ verbs, apiGroups = [], resources = [], resourceNames = [] }: Rule): PolicyRule | undefined {
+  if (verbs.length === 0 || apiGroups.length === 0 || resources.length === 0) return undefined;
+  return limited({ verbs: [...verbs], apiGroups: [...apiGroups], resources: [...resources], ...(resourceNames.length > 0 ? { resourceNames: [...resourceNames] } : {}) });
 }
 
-/** `rule` comes from `breakdown`. */
+function forPaths({ verbs, nonResourceURLs = [] }: Rule): PolicyRule | undefined {
+  return verbs.length > 0 && nonResourceURLs.length > 0 ? limited({ verbs: [...verbs], nonResourceURLs: [...nonResourceURLs] }) : undefined;
+}
+
+function limited(rule: PolicyRule): PolicyRule {
+  const lists = Object.entries(rule) as [keyof PolicyRule, string[]][];
+  if (lists.reduce((product, [, list]) => product * list.length, 1) <= REPEATED_MAX) return rule;
+  return Object.fromEntries(lists.map(([name, list]) => [name, [...new Set(list)]])) as unknown as PolicyRule;
+}
+
+/** Rules with one verb, group and resource each, and at most one name, or one verb and path. What one of `owned` covers as a whole is not taken apart. */
+function* uncovered(owned: readonly Rule[], rule: PolicyRule): Iterable<PolicyRule> {
+  if (owned.some((owner) => ruleCovers(owner, rule))) return;
+  const several = DIMENSIONS[rule.nonResourceURLs ? "paths" : "resources"].find((name) => (rule[name]?.length ?? 0) > 1);
+  if (several === undefined) { yield rule; return; }
+  for (const value of rule[several]!) yield* uncovered(owned, { ...rule, [several]: [value] });
+}
+
+/** Whether all of `rule`, which is for resources or for paths, is in one. */
 function ruleCovers(owner: Rule, rule: Rule): boolean {
   const has = (list: readonly string[] | undefined, item: string): boolean => list?.includes(item) ?? false;
   const all = (list: readonly string[] | undefined, items: readonly string[] = []): boolean => items.every((item) => has(list, item));

@@ -93,8 +93,8 @@ export class ObjectCache<T extends ApiObject> {
     if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
     this.#objects.set(key, object);
     for (const [index, map] of this.#indexes) {
-      const values = [...index.valuesOf(object)];
-      if (old !== undefined) dropFrom(map, key, [...index.valuesOf(old)].filter((value) => !values.includes(value)));
+      const values = new Set(index.valuesOf(object));
+      if (old !== undefined) dropFrom(map, key, [...index.valuesOf(old)].filter((value) => !values.has(value)));
       addTo(map, key, values, object);
     }
     this.#tellAll(old === undefined ? { object, deleted: false } : { object, old, deleted: false });

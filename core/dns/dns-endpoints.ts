@@ -18,6 +18,7 @@ import { isAlreadyExists, isConflict, isNotFound } from "../api/meta/status-erro
 import type { Client } from "../client/client.ts";
 import type { Index } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
+import { nodeAddresses } from "../client/node-addresses.ts";
 import { isOurNode } from "../client/our-nodes.ts";
 import { ENDPOINT_SLICES, NODES } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
@@ -41,7 +42,7 @@ export interface DnsNode { readonly metadata: { readonly labels?: Readonly<Recor
 /** Where DNS listens on a node: its pods' gateway, of each family it has. On Windows, and unless the network is ours, that is nobody's address, and the node's own are taken. */
 export function dnsAddresses({ metadata, spec = {}, status }: DnsNode, { ownNetwork }: { readonly ownNetwork: boolean }): string[] {
   const isWindows = metadata.labels?.["kubernetes.io/os"] === "windows";
-  if (isWindows || !ownNetwork) return (status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && (!isWindows || !address.includes(":"))).map(({ address }) => address);
+  if (isWindows || !ownNetwork) return nodeAddresses({ status }, "InternalIP").filter((address) => !isWindows || !address.includes(":"));
   return (spec.podCIDRs?.length ? spec.podCIDRs : spec.podCIDR ? [spec.podCIDR] : []).flatMap((text) => {
     const cidr = parseCidr(text);
     return cidr ? [formatIp(nthAddress(cidr, 1n))] : [];

@@ -80,7 +80,8 @@ export function readQuery(message: Uint8Array): Query | undefined {
 
 export interface WalkedRecord {
   readonly section: "answer" | "authority" | "additional";
-  readonly name: string;
+  /** Where its name is, for readName: a message may have thousands of records, each with a name of 127 labels in two bytes. */
+  readonly nameOffset: number;
   readonly type: number;
   readonly class: number;
   readonly ttl: number;
@@ -94,15 +95,15 @@ export function walk(message: Uint8Array): WalkedRecord[] {
   if (message.length < HEADER_BYTES) throw new FormatError("shorter than a header");
   const view = viewOf(message);
   let at = HEADER_BYTES;
-  for (let i = view.getUint16(4); i > 0; i--) at = readName(message, at).end + 4;
+  for (let i = view.getUint16(4); i > 0; i--) at = nameEnd(message, at) + 4;
   const records: WalkedRecord[] = [];
   for (const [section, offset] of [["answer", 6], ["authority", 8], ["additional", 10]] as const) {
     for (let i = view.getUint16(offset); i > 0; i--) {
-      const { text: name, end } = readName(message, at);
+      const nameOffset = at, end = nameEnd(message, at);
       if (end + 10 > message.length) throw new FormatError("a record is cut off");
       const dataBytes = view.getUint16(end + 8);
       if (end + 10 + dataBytes > message.length) throw new FormatError("a record is cut off");
-      records.push({ section, name, type: view.getUint16(end), class: view.getUint16(end + 2), ttl: view.getUint32(end + 4), ttlOffset: end + 4, dataOffset: end + 10, dataBytes });
+      records.push({ section, nameOffset, type: view.getUint16(end), class: view.getUint16(end + 2), ttl: view.getUint32(end + 4), ttlOffset: end + 4, dataOffset: end + 10, dataBytes });
       at = end + 10 + dataBytes;
     }
   }
@@ -111,8 +112,9 @@ export function walk(message: Uint8Array): WalkedRecord[] {
 
 /** The addresses and aliases among the answers of somebody else's message. */
 export function addressRecords(message: Uint8Array): ResourceRecord[] {
-  return walk(message).flatMap(({ section, name, type, ttl, dataOffset, dataBytes }): ResourceRecord[] => {
-    if (section !== "answer") return [];
+  return walk(message).flatMap(({ section, nameOffset, type, ttl, dataOffset, dataBytes }): ResourceRecord[] => {
+    if (section !== "answer" || ![TYPE.A, TYPE.AAAA, TYPE.CNAME].includes(type as 1)) return [];
+    const name = readName(message, nameOffset).text;
     if (type === TYPE.A && dataBytes === 4) return [{ type: "A", name, ttl, address: message.slice(dataOffset, dataOffset + 4) }];
     if (type === TYPE.AAAA && dataBytes === 16) return [{ type: "AAAA", name, ttl, address: message.slice(dataOffset, dataOffset + 16) }];
     if (type === TYPE.CNAME) return [{ type: "CNAME", name, ttl, target: readName(message, dataOffset).text }];
@@ -122,8 +124,16 @@ export function addressRecords(message: Uint8Array): ResourceRecord[] {
 
 /** `end`: the offset after the name, where it stands; `points`: the rest of it stands elsewhere. Throws FormatError for what is no name, in bounded time. */
 export function readName(message: Uint8Array, start: number): { readonly text: string; readonly end: number; readonly points: boolean } {
-  let at = start, end = -1, bytes = 0;
   const labels: string[] = [];
+  const { end, points } = followName(message, start, (at, length) => labels.push(labelText(message.subarray(at, at + length))));
+  return { text: labels.join("."), end, points };
+}
+
+/** The same without its text, of which nobody wants to know. */
+function nameEnd(message: Uint8Array, start: number): number { return followName(message, start, undefined).end; }
+
+function followName(message: Uint8Array, start: number, onLabel: ((at: number, length: number) => void) | undefined): { readonly end: number; readonly points: boolean } {
+  let at = start, end = -1, bytes = 0;
   for (let pointers = 0; ; ) {
     const length = message[at];
     if (length === undefined) throw new FormatError("a name is cut off");
@@ -135,9 +145,9 @@ export function readName(message: Uint8Array, start: number): { readonly text: s
       continue;
     }
     if (length > LABEL_BYTES_MAX) throw new FormatError("a label of an unknown kind");
-    if (length === 0) return { text: labels.join("."), end: end < 0 ? at + 1 : end, points: end >= 0 };
+    if (length === 0) return { end: end < 0 ? at + 1 : end, points: end >= 0 };
     if (at + 1 + length > message.length || (bytes += length + 1) > NAME_BYTES_MAX) throw new FormatError("a name is too long");
-    labels.push(labelText(message.subarray(at + 1, at + 1 + length)));
+    onLabel?.(at + 1, length);
     at += length + 1;
   }
 }

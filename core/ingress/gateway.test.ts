@@ -53,6 +53,13 @@ test("what a filter puts into a header is UTF-8, a character for each byte, and 
   expect(listener!.routes[0]!.action).toMatchObject({ edits: [{ on: "request", add: written }, { on: "response", set: written }] });
 });
 
+test("what a filter puts in a path's place is a path, whatever it says: no end of a line", () => {
+  const evil = "/a b\r\nHost: x\r\n\r\nGET /\u00e9";
+  const [listener] = plan([gateway({})], [route(rules({ filters: [{ type: "URLRewrite", urlRewrite: { path: { type: "ReplaceFullPath", replaceFullPath: evil } } }], backendRefs: [{ name: "web", port: 80, filters: [{ type: "RequestRedirect", requestRedirect: { path: { type: "ReplacePrefixMatch", replacePrefixMatch: evil } } }] }] }))]).listeners;
+  const value = "/a%20b%0D%0AHost:%20x%0D%0A%0D%0AGET%20/%C3%A9";
+  expect(listener!.routes[0]!.action).toMatchObject({ rewrite: { path: { type: "ReplaceFullPath", value } }, backends: [{ redirect: { path: { type: "ReplacePrefixMatch", value } } }] });
+});
+
 test("mirrors have their share; what a backend's own filters say comes before the rule's", () => {
   const [listener] = plan([gateway({})], [route(rules({
     filters: [{ type: "RequestMirror", requestMirror: { backendRef: { name: "web", port: 81 }, percent: 20 } }, { type: "RequestMirror", requestMirror: { backendRef: { name: "web", port: 82 }, fraction: { numerator: 1, denominator: 4 } } }, { type: "RequestMirror", requestMirror: { backendRef: { name: "gone", port: 83 } } }],

@@ -118,9 +118,12 @@ function edit(on: "request" | "response", { set = [], add = [], remove = [] }: H
 }
 
 function pathOf(path: PathModifier | undefined): PathRewrite | undefined {
-  if (path?.type === "ReplaceFullPath") return { type: "ReplaceFullPath", value: path.replaceFullPath ?? "/" };
-  return path?.type === "ReplacePrefixMatch" ? { type: "ReplacePrefixMatch", value: path.replacePrefixMatch ?? "/" } : undefined;
+  if (path?.type === "ReplaceFullPath") return { type: "ReplaceFullPath", value: escaped(path.replaceFullPath ?? "/") };
+  return path?.type === "ReplacePrefixMatch" ? { type: "ReplacePrefixMatch", value: escaped(path.replacePrefixMatch ?? "/") } : undefined;
 }
+
+/** The API takes any text for a path: a space or the end of a line would end the request's line, and what follows would be another request, on a connection that others' go over, too. */
+function escaped(path: string): string { return path.replace(/[^\x21-\x7e]/gu, (sign) => [...Buffer.from(sign)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("")); }
 
 /** Go's durations, as far as the Gateway API allows them: "1h2m3s4ms". */
 export function durationMs(text: string | undefined): number {

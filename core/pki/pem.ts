@@ -11,7 +11,8 @@ export function toPem(label: string, der: Uint8Array): string {
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 }
 
-const HEADERS = "(?:[^:\\n]+:[^\\n]*\\n)+\\r?\\n";
+/** None of them begins a block: who looked for each block's among the beginnings of those after it would never be done. */
+const HEADERS = "(?:(?![^\\n]*-----BEGIN )[^:\\n]+:[^\\n]*\\n)+\\r?\\n";
 const BLOCK = new RegExp(`-----BEGIN ([A-Z0-9 ]+)-----\\r?\\n(${HEADERS})?([A-Za-z0-9+/=\\s]*?)-----END \\1-----`, "g");
 const HEADED = new RegExp(`(-----BEGIN [A-Z0-9 ]+-----\\r?\\n)${HEADERS}`, "g");
 

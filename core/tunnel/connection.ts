@@ -52,7 +52,7 @@ export class TunnelConnection extends Duplex {
   // from the peer
 
   takeData(data: Buffer): void {
-    if (this.destroyed || this.#endReceived || this.#closedByPeer) return;
+    if (this.destroyed || this.#endReceived || this.#closedByPeer || data.length === 0) return; // of nothing there may be as much as the peer likes
     this.#arrived.push(data);
     this.#arrivedBytes += data.length;
     this.#deliver();

@@ -1,6 +1,6 @@
 /** Two ends of a tunnel over a pipe that delays and cuts as it likes. */
 import { Duplex } from "node:stream";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { TunnelConnection } from "./connection.ts";
 import { Multiplexer, type MultiplexerOptions } from "./multiplexer.ts";
@@ -182,6 +182,17 @@ test("who sends more than they may loses the connection, and only that", async (
   there.end("fine");
   expect((await receive(other, 0, { next: () => 1, total: 0 })).got).toBe(0);
   expect(await new Promise((resolve) => other.once("data", resolve))).toEqual(Buffer.from("fine"));
+});
+
+test("packets of no data wait for nobody, and are no more than the ones before them", async () => {
+  const { open, pipe } = bothEnds();
+  const [here, there] = open();
+  for (let i = 0; i < 1000; i++) pipe[1].write(encodePacket({ type: "DATA", connectId: here.connectId, error: "", data: Buffer.alloc(0) }));
+  there.write("x");
+  while (here.arrivedBytes === 0) await sleep(1);
+  const push = vi.spyOn(here, "push");
+  expect(await new Promise((resolve) => here.once("data", resolve))).toEqual(Buffer.from("x"));
+  expect(push).toHaveBeenCalledTimes(1);
 });
 
 test("a window grows while that helps, within its limits", () => {

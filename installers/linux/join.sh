@@ -34,15 +34,18 @@ trap 'exit 1' HUP INT TERM
 fetch() {
   file=$1 path=$2
   shift 2
-  curl -sS -L --connect-timeout 20 --speed-time 60 --speed-limit 1 -w '%{http_code}' -o "$DIR/$file" "$@" "$URL$path" || fail "$URL does not answer"
+  curl -sS -L --proto =https --connect-timeout 20 --speed-time 60 --speed-limit 1 -w '%{http_code}' -o "$DIR/$file" "$@" "$URL$path" || fail "$URL does not answer"
 }
 
 # What the server says its CA is; believed is the certificate of it whose hash stands in the token.
 status=$(fetch info /api/v1/namespaces/kube-public/configmaps/cluster-info -k)
 [ "$status" = 200 ] || fail "$URL is not ready for machines that join: it answered $status"
-sed -n 's|.*certificate-authority-data: *\([A-Za-z0-9+/=]*\).*|\1|p' "$DIR/info" | base64 -d | awk -v dir="$DIR" '/BEGIN CERTIFICATE/ { n++ } { print >(dir "/ca-" n) }'
+# Only what lies between the marks of each certificate is read, and what is believed is written anew from the bytes that have the hash: curl might find another certificate beside them.
+sed -n 's|.*certificate-authority-data: *\([A-Za-z0-9+/=]*\).*|\1|p' "$DIR/info" | base64 -d | awk -v dir="$DIR" '/^-----END CERTIFICATE-----/ { within = 0 } within { print >(dir "/ca-" n) } /^-----BEGIN CERTIFICATE-----/ { n++; within = 1 }'
 for certificate in "$DIR"/ca-*; do
-  [ "$(sed '/-----/d' "$certificate" | base64 -d | sha256sum | cut -d ' ' -f 1)" != "$hash" ] || cp "$certificate" "$DIR/ca.pem"
+  base64 -d <"$certificate" >"$DIR/der" 2>/dev/null || continue
+  [ "$(sha256sum <"$DIR/der" | cut -d ' ' -f 1)" = "$hash" ] || continue
+  { echo '-----BEGIN CERTIFICATE-----'; base64 <"$DIR/der"; echo '-----END CERTIFICATE-----'; } >"$DIR/ca.pem"
 done
 [ -f "$DIR/ca.pem" ] || fail "$URL is not the server of this token: the token is of another cluster, or somebody stands between"
 

@@ -148,10 +148,10 @@ function parseNoted(text: string): Readonly<Record<string, Noted>> | undefined {
 }
 
 export async function unpackArchive(archive: string, directory: string): Promise<void> {
-  const compressed = Readable.fromWeb(Bun.file(archive).stream() as never);
-  const decompressed = compressed.on("error", (error) => decompressed.destroy(error)).pipe(createZstdDecompress());
-  const directories = new Set<string>([directory]), noted: Record<string, Noted> = {};
   await mkdir(directory, { recursive: true });
+  const compressed = Readable.fromWeb(Bun.file(archive).stream() as never);
+  const decompressed = compressed.on("error", (error) => decompressed.destroy(error)).pipe(createZstdDecompress()); // read at once: what goes wrong before somebody does is heard by nobody, and ends the process
+  const directories = new Set<string>([directory]), noted: Record<string, Noted> = {};
   for await (const entry of readTar(decompressed)) {
     const path = join(directory, safePath(entry.path));
     if (entry.type === "directory") {

@@ -92,7 +92,7 @@ function formatBadValue(value: unknown): string {
 function goJson(value: unknown): string { return value === undefined ? "null" : jsonText(value); }
 
 /** Errors that read the same are told once; several stand in brackets: `[a, b]`. Empty for none. */
-export function formatFieldErrors(errors: readonly FieldError[]): string {
-  const messages = [...new Set(errors.map(formatFieldError))];
-  return messages.length > 1 ? `[${messages.join(", ")}]` : messages[0] ?? "";
-}
+export function formatFieldErrors(errors: readonly FieldError[]): string { return inBrackets([...new Set(errors.map(formatFieldError))]); }
+
+/** One stands alone. */
+export function inBrackets(messages: readonly string[]): string { return messages.length > 1 ? `[${messages.join(", ")}]` : messages[0] ?? ""; }

@@ -4,6 +4,7 @@ import { goQuote } from "./go-quote.ts";
 import * as status from "./status-error.ts";
 
 const PODS = { group: "", resource: "pods" };
+const DEPLOYMENTS_KIND = { group: "apps", kind: "Deployment" };
 const DEPLOYMENTS = { group: "apps", resource: "deployments" };
 
 test.each([
@@ -38,6 +39,14 @@ test("an invalid object names every field and repeats none", () => {
   expect(error.status.details).toMatchObject({ group: "apps", kind: "Deployment", name: "web" });
   expect(error.status.details?.causes?.[0]).toEqual({ reason: "FieldValueInvalid", message: "Invalid value: -1: must be greater than or equal to 0", field: "spec.replicas" });
   expect(error.status.details?.causes).toHaveLength(errors.length);
+});
+
+test("errors that each show all of a large list are told as far as an answer holds them", () => {
+  const owners = Array.from({ length: 3000 }, (_, i) => ({ name: `o${i}`, text: "x".repeat(300) }));
+  const { details, message = "" } = status.invalid(DEPLOYMENTS_KIND, "web", owners.map(({ name }) => invalidField("metadata.ownerReferences", owners, `not ${name}`))).status;
+  expect(details?.causes?.length).toBeLessThan(20);
+  expect(details?.causes?.[1]?.message?.endsWith("}]: not o1")).toBe(true);
+  expect(message.length).toBeLessThan(20 * 2 ** 20);
 });
 
 test("the reason is found through causes, and by code when a Status has none", () => {

@@ -8,7 +8,7 @@
  * Source: kubernetes v1.36 apimachinery/pkg/api/errors/errors.go, apiserver/pkg/endpoints/handlers/{responsewriters,negotiation}/errors.go,
  *         apiserver/pkg/storage/errors.go, apiserver/pkg/storage/etcd3/errors.go
  */
-import { formatFieldErrorBody, formatFieldErrors, type FieldError } from "./field-error.ts";
+import { formatFieldErrorBody, inBrackets, type FieldError } from "./field-error.ts";
 import { goQuote } from "./go-quote.ts";
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from "./gvk.ts";
 import type { ListMeta } from "./object-meta.ts";
@@ -98,14 +98,23 @@ export function applyConflict(message: string, causes: readonly StatusCause[]): 
   return statusError({ code: 409, reason: "Conflict", message, details: causes.length > 0 ? { causes } : {} });
 }
 
+/** Characters of errors told in one answer. An error may show the whole of a list, and each item of it have one: of 2 MB there would be gigabytes to tell. */
+const ERRORS_LENGTH_MAX = 16 * 1024 * 1024;
+
+/** Errors beyond what an answer holds are not told; the first always is. */
 export function invalid(kind: GroupKind, name: string, errors: Iterable<FieldError>): StatusError {
-  const list = [...errors];
-  const causes = list.map((error): StatusCause => ({
-    reason: error.type, message: formatFieldErrorBody(error), ...(error.field === "" ? {} : { field: error.field }),
-  }));
+  const causes: StatusCause[] = [], texts = new Set<string>();
+  let length = 0;
+  for (const error of errors) {
+    const message = formatFieldErrorBody(error);
+    length += error.field.length + message.length;
+    if (length > ERRORS_LENGTH_MAX && causes.length > 0) break;
+    causes.push({ reason: error.type, message, ...(error.field === "" ? {} : { field: error.field }) });
+    texts.add(`${error.field}: ${message}`);
+  }
   const subject = `${formatGroupKind(kind)} ${goQuote(name)} is invalid`;
   const details = { ...detailsOf({ group: kind.group, resource: kind.kind }, name), ...(causes.length > 0 ? { causes } : {}) };
-  return statusError({ code: 422, reason: "Invalid", message: list.length > 0 ? `${subject}: ${formatFieldErrors(list)}` : subject, details });
+  return statusError({ code: 422, reason: "Invalid", message: causes.length > 0 ? `${subject}: ${inBrackets([...texts])}` : subject, details });
 }
 
 export function badRequest(message: string, cause?: unknown): StatusError { return statusError({ code: 400, reason: "BadRequest", message, cause }); }

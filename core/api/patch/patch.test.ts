@@ -175,3 +175,21 @@ test("of lists in a list upstream tells where the first item is one", () => {
   expect(caught(() => applyStrategicMerge({ spec: { volumes: [] } } as JsonMap, { spec: { volumes: [1] } }, POD)).message).toBe("expected a map[string]interface {}, but received a int64");
   expect([merged([]), merged([{ name: "a" }])]).toEqual(["lists of lists are not supported", "list element types are not identical: [[map[name:a]] [[map[]]]]"]);
 });
+
+test("strategic merge: an order of very many, with what is no map among them, and what is left of a patch of as many", () => {
+  const schema = builtInSchemas.schemaOf({ group: "", version: "v1", kind: "Pod" })!;
+  const containers = Array.from({ length: 30_000 }, (_, i) => ({ name: `c${i}`, image: "a" }));
+  const document = { spec: { containers } }, names = containers.map(({ name }) => ({ name })), turned = names.toReversed();
+  const patched = applyStrategicMerge(document, { spec: { "$setElementOrder/containers": turned, containers: [{ name: "c7", image: "b" }] } }, schema) as { spec: { containers: typeof containers } };
+  expect(patched.spec.containers.map(({ name }) => name)).toEqual(turned.map(({ name }) => name));
+  expect(patched.spec.containers.filter(({ image }) => image === "b")).toEqual([{ name: "c7", image: "b" }]);
+  expect(() => applyStrategicMerge(document, { spec: { "$setElementOrder/containers": [...names.slice(0, 5), 1, ...names.slice(5)] } }, schema)).toThrow("value for key 5 is not a map");
+  expect(strategicPatchLeft(document, { spec: { containers: turned.map((one) => ({ ...one, $patch: "replace", image: null })) } }, schema)).toEqual({ spec: { containers: turned.map((one) => ({ ...one, $patch: "replace", image: null })) } });
+  expect(strategicPatchLeft(document, { spec: { containers: turned } }, schema)).toEqual({ spec: { containers: turned } });
+});
+
+test("strategic merge: very many taken from a list of texts", () => {
+  const finalizers = Array.from({ length: 30_000 }, (_, i) => `a.b/${i}`);
+  const left = applyStrategicMerge({ metadata: { finalizers } }, { metadata: { "$deleteFromPrimitiveList/finalizers": finalizers.slice(1) } }, builtInSchemas.schemaOf({ group: "", version: "v1", kind: "Pod" })!);
+  expect(left).toEqual({ metadata: { finalizers: ["a.b/0"] } });
+});

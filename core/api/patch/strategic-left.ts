@@ -36,10 +36,10 @@ function leftOfValue(current: unknown, value: unknown, field: () => FieldSchema)
   }
   if (!Array.isArray(value)) return value;
   const { patchStrategy, patchMergeKey, node } = field();
-  return patchStrategy === "merge" && patchMergeKey !== undefined ? value.map((item: JsonMap) => leftOfItem(current as readonly JsonMap[], item, { mergeKey: patchMergeKey, schema: node.list?.items.map })) : value;
-}
-
-function leftOfItem(current: readonly JsonMap[], item: JsonMap, { mergeKey, schema }: { readonly mergeKey: string; readonly schema: MapSchema | undefined }): JsonMap {
-  const match = Object.hasOwn(item, DIRECTIVE) ? undefined : current.find((other) => valueAt(other, mergeKey) === valueAt(item, mergeKey));
-  return match ? leftOfMap(match, item, schema) : item;
+  if (patchStrategy !== "merge" || patchMergeKey === undefined) return value;
+  const live = new Map((current as readonly JsonMap[]).map((item) => [valueAt(item, patchMergeKey), item] as const).reverse()); // of one key the first
+  return value.map((item: JsonMap) => {
+    const match = Object.hasOwn(item, DIRECTIVE) ? undefined : live.get(valueAt(item, patchMergeKey));
+    return match ? leftOfMap(match, item, node.list?.items.map) : item;
+  });
 }

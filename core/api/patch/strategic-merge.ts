@@ -133,12 +133,10 @@ function typeShown(value: unknown): string { return value === null ? formatGoTex
 /** Where upstream looks for the items that the order names. */
 function checkListed(merged: List, order: List, mergeKey: string | undefined): void {
   if (mergeKey === undefined) return;
-  for (const item of merged) {
-    for (const [at, listed] of order.entries()) {
-      if (!isMap(listed)) throw new Error(`value for key ${at} is not a map`);
-      if (Object.hasOwn(listed, mergeKey) && listed[mergeKey] === valueAt(item as JsonMap, mergeKey)) break;
-    }
-  }
+  const wrong = order.findIndex((listed) => !isMap(listed));
+  if (wrong < 0) return;
+  const before = new Set((order.slice(0, wrong) as readonly JsonMap[]).filter((listed) => Object.hasOwn(listed, mergeKey)).map((listed) => listed[mergeKey]));
+  if (!merged.every((item) => before.has(valueAt(item as JsonMap, mergeKey)))) throw new Error(`value for key ${wrong} is not a map`);
 }
 
 /** What the patch adds must be listed, in the same order. */
@@ -170,7 +168,8 @@ function mergeList(original: List, patch: List, field: FieldSchema, deletes: boo
   if (original.length === 0 && patch.length === 0) return { list: original, liveOrder: original };
   const items: SchemaNode | undefined = field.node.list?.items;
   if (itemKind(original, patch) !== "map") {
-    const list = deletes ? original.filter((item) => !patch.includes(item))
+    const gone = new Set(patch);
+    const list = deletes ? original.filter((item) => !gone.has(item))
       : orderMerged([...new Set([...original, ...patch])], { patchOrder: patch, liveOrder: original, mergeKey: field.patchMergeKey });
     return { list, liveOrder: original };
   }

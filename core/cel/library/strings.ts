@@ -11,8 +11,7 @@ import { formatString } from "./string-format.ts";
 
 const STRINGS = listOf(STRING);
 /** unicode.IsSpace */
-const SPACE = "[\\t\\n\\v\\f\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000]*";
-const TRIM = new RegExp(`^${SPACE}|${SPACE}$`, "gu");
+const IS_SPACE = /[\t\n\v\f\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]/;
 const QUOTES: Readonly<Record<string, string>> = { "\x07": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v", "\\": "\\\\", '"': '\\"' };
 
 export const stringsLibrary: Library = {
@@ -35,7 +34,7 @@ export const stringsLibrary: Library = {
     defineFunction("substring",
       method("string_substring_int", [STRING, INT], STRING, ([text, start]) => substring(text as string, start as bigint)),
       method("string_substring_int_int", [STRING, INT, INT], STRING, ([text, start, end]) => substring(text as string, start as bigint, end as bigint))),
-    defineFunction("trim", method("string_trim", [STRING], STRING, ([text]) => (text as string).replace(TRIM, ""))),
+    defineFunction("trim", method("string_trim", [STRING], STRING, ([text]) => trim(text as string))),
     defineFunction("format", method("string_format", [STRING, listOf(DYN)], STRING, ([format, args]) => formatString(format as string, args as List))),
     defineFunction("strings.quote", overload("strings_quote", [STRING], STRING, ([text]) => quote(text as string))),
     defineFunction("join",
@@ -45,6 +44,14 @@ export const stringsLibrary: Library = {
 };
 
 function outOfRange(index: bigint): EvalError { return new EvalError(`index out of range: ${index}`); }
+
+/** From both ends, one by one: an expression for spaces at the end tries again from each space there is. */
+function trim(text: string): string {
+  let start = 0, end = text.length;
+  while (start < end && IS_SPACE.test(text[start]!)) start++;
+  while (end > start && IS_SPACE.test(text[end - 1]!)) end--;
+  return text.slice(start, end);
+}
 
 function charAt(text: string, index: bigint): Value {
   const points = [...text];

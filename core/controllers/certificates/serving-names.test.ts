@@ -20,8 +20,11 @@ test.each<[string, readonly string[], string | undefined]>([
   ["a name the server has besides", ["cluster.example.com"], "cluster.example.com"],
   ["another server's address", ["192.0.2.2"], "192.0.2.2"],
   ["another node's name", ["n2"], "n2"],
+  ["a webhook's Service", ["hook.team-a.svc"], "hook.team-a.svc"],
+  ["the same in the cluster's domain", ["Hook.team-a.svc.cluster.local"], "Hook.team-a.svc.cluster.local"],
+  ["a name that only ends like one", ["n1.svc", "n1.svcs.example.com"], undefined],
 ])("a node that says of itself what it likes: %s", (_, asked, expected) => {
-  const everything = ["192.0.2.11", "n1.example.com", "198.51.100.1", "kubernetes.default.svc", "Kubernetes.Default.svc", "*.default.svc", "kubernetes.default.svc.", "10.43.0.1", "192.0.2.1", "cluster.example.com", "192.0.2.2", "n2"];
+  const everything = ["192.0.2.11", "n1.example.com", "198.51.100.1", "kubernetes.default.svc", "Kubernetes.Default.svc", "*.default.svc", "kubernetes.default.svc.", "10.43.0.1", "192.0.2.1", "cluster.example.com", "192.0.2.2", "n2", "hook.team-a.svc", "Hook.team-a.svc.cluster.local", "n1.svc", "n1.svcs.example.com"];
   const asking = node("n1", everything);
   const nodes = [node("server-1", ["192.0.2.1"], { "node-role.kubernetes.io/control-plane": "true" }), node("server-2", ["192.0.2.2"], { "node-role.kubernetes.io/control-plane": "true" }), node("n2", ["198.51.100.1"]), asking];
   expect(foreignName(altNamesOf(asked), asking, { nodes, servers: serversAlone(NAMES, { hasNode: true }) })).toBe(expected);

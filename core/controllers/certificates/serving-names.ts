@@ -3,7 +3,8 @@
  * has a node's key must not become that, or another node, by calling itself so.
  *
  *   its own       the Node's name and addresses
- *   nobody's      what the API servers are called, names of other Nodes, addresses of other Nodes of the control plane, anything with a star
+ *   nobody's      what the API servers are called, names of Services (webhooks and servers behind the API server, for which this authority may be believed, too), names of other Nodes,
+ *                 addresses of other Nodes of the control plane, anything with a star
  *
  * Pure.
  */
@@ -14,6 +15,8 @@ import type { AltNames } from "../../pki/alt-names.ts";
 
 /** Which no node may give itself. */
 const ROLE_LABEL = "node-role.kubernetes.io/control-plane";
+/** name.namespace.svc, and the same in a domain. A node may be called "svc" itself. */
+const SERVICE = /^[^.]+\.[^.]+\.svc(\.|$)/;
 const HOST = /^[a-z0-9]([-a-z0-9._]*[a-z0-9])?$/;
 
 export interface OthersNames {
@@ -32,7 +35,7 @@ export function foreignName({ dnsNames, ipAddresses }: Pick<AltNames, "dnsNames"
     others.add(known(other.metadata.name));
     if (labelsOf(other)[ROLE_LABEL] !== undefined) for (const address of addressesOf(other)) others.add(known(address));
   }
-  return [...dnsNames, ...ipAddresses].find((name) => !own.has(known(name)) || others.has(known(name)) || !isPlain(name));
+  return [...dnsNames, ...ipAddresses].find((name) => !own.has(known(name)) || others.has(known(name)) || SERVICE.test(known(name)) || !isPlain(name));
 }
 
 function addressesOf({ status }: Readonly<Node>): string[] { return (status?.addresses ?? []).map(({ address }) => address); }

@@ -47,8 +47,9 @@ export function currentAnnotations(deployment: Readonly<Deployment>, before: Rea
   if (text === undefined) return after;
   const history = (before[REVISION_HISTORY] ?? "").split(",").filter((one) => one !== "");
   history.push(text);
-  while (history.join(",").length > HISTORY_LENGTH_MAX) history.shift();
-  after[REVISION_HISTORY] = history.join(",");
+  let length = history.join(",").length, first = 0;
+  while (length > HISTORY_LENGTH_MAX) length -= history[first++]!.length + 1;
+  after[REVISION_HISTORY] = history.slice(first).join(",");
   return after;
 }
 

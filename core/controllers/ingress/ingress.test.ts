@@ -15,9 +15,9 @@ const node = (name: string, addresses: readonly string[], { ready = "True", os =
 });
 const ingress = (name: string, ingressClassName: string): NewObject<Ingress> => ({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name, namespace: "default" }, spec: { ingressClassName } });
 
-test("each family has its slice: the nodes with an address of it, except Windows and those of other kubelets, which serve no ingress", () => {
+test("each family has its slice: the nodes with an address of it, except Windows and those of other kubelets, which serve no ingress, and one that nobody can be reached at", () => {
   const service = { metadata: { name: "coracle-ingress", uid: "u" }, spec: { ipFamilies: ["IPv6", "IPv4"] } } as unknown as Service;
-  const slices = ingressSlices(service, [node("b", ["10.0.0.2", "fd00::2"], { ready: "False" }), node("a", ["10.0.0.1"]), node("w", ["10.0.0.3"], { os: "windows" }), node("k", ["10.0.0.4"], { kubeletVersion: "v1.36.0" })]);
+  const slices = ingressSlices(service, [node("b", ["10.0.0.2", "fd00::2"], { ready: "False" }), node("a", ["10.0.0.1"]), node("w", ["10.0.0.3"], { os: "windows" }), node("k", ["10.0.0.4"], { kubeletVersion: "v1.36.0" }), node("o", ["::ffff:10.0.0.5", "224.0.0.1", "ff02::1"])]);
   expect(slices.map(({ metadata, addressType, endpoints }) => [metadata.name, addressType, endpoints!.map(({ addresses, conditions }) => `${addresses[0]} ${conditions?.ready}`)])).toEqual([
     ["coracle-ingress-ipv4", "IPv4", ["10.0.0.1 true", "10.0.0.2 false"]], ["coracle-ingress-ipv6", "IPv6", ["fd00::2 false"]],
   ]);

@@ -8,6 +8,7 @@ import type { Node, Service, ServicePort, ServiceStatus } from "../../api/gen/co
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { IngressLoadBalancerIngress } from "../../api/gen/networking.v1.ts";
 import { isDeleting, keyOf, labelsOf, type NewObject } from "../../api/meta/object-meta.ts";
+import { nodeAddresses } from "../../client/node-addresses.ts";
 import { isOurNode } from "../../client/our-nodes.ts";
 import { doorsOf, GATEWAY_SERVICE_LABELS, ownServiceName, portName, type Protocol, TARGET_PORTS } from "../../ingress/gateway-fronts.ts";
 import { GATEWAY_GROUP, type Gateway } from "../../ingress/gateway-types.ts";
@@ -69,7 +70,7 @@ export function ingressSlices(service: Readonly<Service>, nodes: readonly Readon
   const usable = nodes.filter((node) => !isDeleting(node) && isOurNode(node) && labelsOf(node)["kubernetes.io/os"] !== "windows").toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return (["IPv4", "IPv6"] as const).filter((family) => service.spec?.ipFamilies?.includes(family)).flatMap((addressType) => {
     const endpoints = usable.flatMap((node) => {
-      const address = (node.status?.addresses ?? []).find((one) => one.type === "InternalIP" && parseIp(one.address)?.family === (addressType === "IPv4" ? 4 : 6))?.address;
+      const address = nodeAddresses(node, "InternalIP").find((one) => parseIp(one)?.family === (addressType === "IPv4" ? 4 : 6));
       const ready = findCondition(node.status?.conditions, "Ready")?.status === "True";
       return address === undefined ? [] : [{ addresses: [address], conditions: { ready, serving: ready, terminating: false }, nodeName: node.metadata.name }];
     });

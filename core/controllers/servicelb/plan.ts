@@ -9,6 +9,7 @@
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
+import { nodeAddresses } from "../../client/node-addresses.ts";
 import { isFrontService, isIngressService } from "../../ingress/gateway-fronts.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { findCondition } from "../conditions.ts";
@@ -48,10 +49,10 @@ export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, ri
   const balancing = nodes.filter(isBalancing);
   const withEndpoints = local === undefined ? balancing : balancing.filter(({ metadata }) => local.has(metadata.name));
   const serving = (withEndpoints.length > 0 ? withEndpoints : balancing).toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
-  const outside = balancing.some((node) => addressesOf(node, "ExternalIP").length > 0);
+  const outside = balancing.some((node) => nodeAddresses(node, "ExternalIP").length > 0);
   const families = new Set(service.spec?.ipFamilies ?? ["IPv4"]);
-  const ips = serving.flatMap((node) => addressesOf(node, outside ? "ExternalIP" : "InternalIP")).filter((ip) => families.has(parseIp(ip)?.family === 6 ? "IPv6" : "IPv4"));
-  if (wanted && !balancing.some((node) => [...addressesOf(node, "InternalIP"), ...addressesOf(node, "ExternalIP")].includes(wanted))) return { refusal: `no node has the address ${wanted}` };
+  const ips = serving.flatMap((node) => nodeAddresses(node, outside ? "ExternalIP" : "InternalIP")).filter((ip) => families.has(parseIp(ip)?.family === 6 ? "IPv6" : "IPv4"));
+  if (wanted && !balancing.some((node) => [...nodeAddresses(node, "InternalIP"), ...nodeAddresses(node, "ExternalIP")].includes(wanted))) return { refusal: `no node has the address ${wanted}` };
   return { ingress: [...new Set(wanted ? ips.filter((ip) => ip === wanted) : ips)].map((ip) => ({ ip, ipMode: "VIP" })) };
 }
 
@@ -69,10 +70,6 @@ function byAge(a: Readonly<Service>, b: Readonly<Service>): number {
 
 function isBalancing(node: Readonly<Node>): boolean {
   return !isDeleting(node) && labelsOf(node)[EXCLUDE_LABEL] === undefined && !node.spec?.taints?.some(({ key }) => key === TO_BE_DELETED_TAINT) && findCondition(node.status?.conditions, "Ready")?.status === "True";
-}
-
-function addressesOf({ status }: Readonly<Node>, type: string): string[] {
-  return (status?.addresses ?? []).filter((one) => one.type === type && parseIp(one.address) !== undefined).map(({ address }) => address);
 }
 
 /** Ready ones, and those that are ending but serve until they have: the node's proxy falls back to them, and its address is the only way there. */

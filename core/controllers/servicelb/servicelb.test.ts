@@ -33,6 +33,7 @@ test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalan
   ["policy Local without any that is ready: all, as a load balancer has an address before it has backends", { externalTrafficPolicy: "Local" }, { slices: [slice(["b"], { ready: false, serving: false })] }, ["10.0.0.1", "10.0.0.2"]],
   ["policy Local without any: all", { externalTrafficPolicy: "Local" }, {}, ["10.0.0.1", "10.0.0.2"]],
   ["external addresses where there are some", {}, { nodes: [...NODES_2, node("d", { "10.0.0.4": "InternalIP", "198.51.100.4": "ExternalIP" })] }, ["198.51.100.4"]],
+  ["not what a node calls itself that nobody can be reached at", {}, { nodes: [...NODES_2, node("d", { "0.0.0.0": "InternalIP", "127.0.0.1": "ExternalIP", "224.0.0.1": "InternalIP", "::ffff:10.0.0.4": "InternalIP", "169.254.1.1": "InternalIP" })] }, ["10.0.0.1", "10.0.0.2"]],
   ["not nodes that are left out", {}, { nodes: [node("a", { "10.0.0.1": "InternalIP" }, { labels: { "node.kubernetes.io/exclude-from-external-load-balancers": "" } })] }, []],
   ["one address that is asked for", { loadBalancerIP: "10.0.0.2" }, {}, ["10.0.0.2"]],
   ["an address nobody has", { loadBalancerIP: "10.0.0.9" }, {}, "no node has the address 10.0.0.9"],

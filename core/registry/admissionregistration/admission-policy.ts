@@ -18,6 +18,7 @@ import { defineResource } from "../generic/resource.ts";
 import { scopeOf, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
 import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1", unconditionalUpdate: false };
 const AUDIT_ANNOTATIONS_MAX = 20;
@@ -121,9 +122,10 @@ function* validateBinding({ policyName, paramRef, matchResources }: MutatingAdmi
 }
 
 function* validateActions(path: string, actions: readonly string[]): Iterable<FieldError> {
+  const cameBefore = repeats<string>();
   for (const [i, action] of actions.entries()) {
     if (!ACTIONS.includes(action)) yield notSupported(index(path, i), action, ACTIONS);
-    if (actions.indexOf(action) < i) yield duplicate(index(path, i), action);
+    if (cameBefore(action)) yield duplicate(index(path, i), action);
   }
   if (actions.includes("Deny") && actions.includes("Warn"))
     yield invalid(path, actions, "must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)");

@@ -5,6 +5,7 @@ import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
 import { AdmissionScope, BOOLEAN, type Expression } from "../../cel/admission/expressions.ts";
 import { isQualifiedName, problems } from "../core/checks/values.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 export const FAILURE_POLICIES = ["Fail", "Ignore"];
 export const MATCH_POLICIES = ["Equivalent", "Exact"];
@@ -36,11 +37,11 @@ export function* validateMatchResources(path: string, match: MatchResources | un
 }
 
 function* validateNamedRule(path: string, rule: NamedRuleWithOperations): Iterable<FieldError> {
-  const names = rule.resourceNames ?? [];
-  for (const [i, name] of names.entries()) {
+  const cameBefore = repeats<string>();
+  for (const [i, name] of (rule.resourceNames ?? []).entries()) {
     const at = index(child(path, "resourceNames"), i);
     yield* problems(at, name, pathSegmentName(name));
-    if (names.indexOf(name) < i) yield duplicate(at, name);
+    if (cameBefore(name)) yield duplicate(at, name);
   }
   yield* validateRule(path, rule);
 }

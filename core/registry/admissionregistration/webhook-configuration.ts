@@ -14,6 +14,7 @@ import { defineResource, type Resource } from "../generic/resource.ts";
 import { defaultRule, FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES, validateMatchConditions, validateRule } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
 import { webhookService, webhookUrl } from "./webhook-client.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 type Configuration = MutatingWebhookConfiguration | ValidatingWebhookConfiguration;
 /** One that only validates has no reinvocationPolicy. */
@@ -109,8 +110,9 @@ function* validateName(path: string, name: string): Iterable<FieldError> {
 
 function* validateReviewVersions(path: string, versions: readonly string[], needsKnown: boolean): Iterable<FieldError> {
   if (versions.length === 0) { yield required(path, `must specify one of ${REVIEW_VERSIONS.join(", ")}`); return; }
+  const cameBefore = repeats<string>();
   for (const [i, version] of versions.entries()) {
-    if (versions.indexOf(version) < i) yield invalid(index(path, i), version, "duplicate version");
+    if (cameBefore(version)) yield invalid(index(path, i), version, "duplicate version");
     else for (const problem of dns1035Label(version)) yield invalid(index(path, i), version, problem);
   }
   if (needsKnown && !versions.some((version) => REVIEW_VERSIONS.includes(version))) yield invalid(path, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`);

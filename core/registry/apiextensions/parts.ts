@@ -7,6 +7,7 @@ import { dns1035Label } from "../../api/meta/names.ts";
 import type { JsonSchema } from "../../cel/schema/declared-type.ts";
 import { caBundleProblem, webhookService, webhookUrl } from "../admissionregistration/webhook-client.ts";
 import { fieldPath, FieldPathError } from "./rules/field-path.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
@@ -111,8 +112,9 @@ export function* validateConversion(path: string, { strategy, webhook }: CustomR
 
 function* reviewVersions(path: string, versions: readonly string[], requireKnown: boolean): Iterable<FieldError> {
   if (versions.length === 0) { yield required(path); return; }
+  const cameBefore = repeats<string>();
   for (const [i, version] of versions.entries()) {
-    if (versions.indexOf(version) < i) yield invalid(index(path, i), version, "duplicate version");
+    if (cameBefore(version)) yield invalid(index(path, i), version, "duplicate version");
     else for (const problem of dns1035Label(version)) yield invalid(index(path, i), version, problem);
   }
   if (requireKnown && !hasKnownReviewVersion(versions)) yield invalid(path, versions, `must include at least one of ${REVIEW_VERSIONS.join(", ")}`);

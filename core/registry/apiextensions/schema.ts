@@ -12,6 +12,7 @@ import { fieldPath, FieldPathError } from "./rules/field-path.ts";
 import { defaultErrors } from "./schema-defaults.ts";
 import { shownItems, shownSchema } from "./shown.ts";
 import { additionalOf, itemsOf, structuralErrors } from "./structural.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
 
@@ -219,12 +220,13 @@ function* mapItems(path: string, schema: Schema, keys: readonly string[]): Itera
   else if (!items) yield invalid(child(path, "items"), shownItems(schema.items as readonly Schema[]), "must only have a single schema if x-kubernetes-list-type is map");
   if (!items) return;
   if (items.type !== "object") { yield invalid(child(path, "items", "type"), items.type ?? "", "must be object if parent array's x-kubernetes-list-type is map"); return; }
-  for (const [i, name] of keys.entries()) {
+  const cameBefore = repeats<string>();
+  for (const name of keys) {
     const property = items.properties?.[name];
     if (!property) yield invalid(keysAt, keys, "entries must all be names of item properties");
     else if (property.type === "array" || property.type === "object")
       yield invalid(child(key(child(path, "items", "properties"), name), "type"), items.type, "must be a scalar type if parent array's x-kubernetes-list-type is map");
-    if (keys.indexOf(name) < i) yield invalid(keysAt, keys, "must not contain duplicate entries");
+    if (cameBefore(name)) yield invalid(keysAt, keys, "must not contain duplicate entries");
   }
 }
 

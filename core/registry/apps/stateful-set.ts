@@ -21,6 +21,7 @@ import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { matcherOf, matchesTemplate, requiredSelector, runsForEver } from "./selected-template.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 const TEMPLATE = "spec.template";
 const CLAIM_POLICIES = ["Retain", "Delete"];
@@ -137,8 +138,8 @@ function* validateTemplate(path: string, template: Readonly<PodTemplateSpec>, { 
 function templateOfOne({ volumeClaimTemplates = [] }: Readonly<StatefulSetSpec>, template: Readonly<PodTemplateSpec>): Readonly<PodTemplateSpec> {
   const { hostname: _, subdomain: __, volumes = [], ...rest } = template.spec ?? { containers: [] };
   const claims: Volume[] = volumeClaimTemplates.map(({ metadata: { name } }) => ({ name, persistentVolumeClaim: { claimName: name } }));
-  const names = new Set(claims.map(({ name }) => name));
-  const unique = claims.filter(({ name }, i) => claims.findIndex((claim) => claim.name === name) === i);
+  const names = new Set(claims.map(({ name }) => name)), cameBefore = repeats<string>();
+  const unique = claims.filter(({ name }) => !cameBefore(name));
   const all = [...unique, ...volumes.filter(({ name }) => !names.has(name))];
   return { ...template, spec: { ...rest, ...(all.length > 0 ? { volumes: all } : {}) } };
 }

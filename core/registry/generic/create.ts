@@ -8,7 +8,7 @@ import { generateNameConflict, isAlreadyExists, StatusError } from "../../api/me
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
 import { type Cached, deepFreeze } from "./cached.ts";
 import { fillForCreate } from "./object-meta.ts";
-import { metaErrors, refuseInvalid, refuseVersion } from "./refusals.ts";
+import { gathered, metaErrors, refuseInvalid, refuseVersion } from "./refusals.ts";
 import type { WriteOptions } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
 
@@ -57,7 +57,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     let seen: ApiObject | undefined;
     const forgot = (): void => { if (validate) seen = resource.asSent?.(draft); };
     const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject, forgot) : resource.canonical(draft, undefined, forgot);
-    const own = [...(definition.validate?.(object, undefined, context) ?? [])];
+    const own = gathered(definition.validate?.(object, undefined, context));
     const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
     refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own]);
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);

@@ -24,6 +24,16 @@ export function metaErrors({ resource, definition }: Refusing, object: Readonly<
 /** What upstream asks of all objects, before it comes to their kinds. */
 export function metaErrorsOfAll({ resource }: Refusing, object: Readonly<ApiObject>): Iterable<FieldError> { return validateMeta(object, resource.namespaced, pathSegmentName, { anyFinalizer: true }); }
 
+/** Errors found in one object. More than are ever told: some validations find one for each pair of what repeats. */
+const ERRORS_MAX = 100_000;
+
+/** No more of them are looked for than that. */
+export function gathered(errors: Iterable<FieldError> | undefined): readonly FieldError[] {
+  const found: FieldError[] = [];
+  for (const error of errors ?? []) if (found.push(error) >= ERRORS_MAX) break;
+  return found;
+}
+
 /** Throws 422 if there are any: of the kind that the object says it is. */
 export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
   const group = form ? parseApiVersion(object.apiVersion).group : own;

@@ -13,7 +13,7 @@ import { Cached, deepFreeze } from "./cached.ts";
 import { finishedBy } from "./deletion.ts";
 import { updateErrors } from "./meta-on-update.ts";
 import { keepForUpdate } from "./object-meta.ts";
-import { namesVersion, refuseInvalid, refuseOthers } from "./refusals.ts";
+import { gathered, namesVersion, refuseInvalid, refuseOthers } from "./refusals.ts";
 import type { Resource } from "./resource.ts";
 import type { UpdateOptions } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
@@ -73,8 +73,8 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
 function ownErrors(target: Target, next: ApiObject, old: Readonly<ApiObject>, options: UpdateOptions): readonly FieldError[] {
   const { definition } = target, { subresource, context } = options;
   const { common, change, whole } = updateErrors(target, next, old, options);
-  if (subresource) return [...common, ...(definition.updateOrder === "change last" ? [...whole, ...change] : [...change, ...whole]), ...(subresource.validate?.(next, old, context) ?? [])];
-  const found = [...(definition.validate?.(next, old, context) ?? [])], foundChange = [...(definition.validateUpdate?.(next, old, options.emptied?.()) ?? [])];
+  if (subresource) return [...common, ...(definition.updateOrder === "change last" ? [...whole, ...change] : [...change, ...whole]), ...gathered(subresource.validate?.(next, old, context))];
+  const found = gathered(definition.validate?.(next, old, context)), foundChange = gathered(definition.validateUpdate?.(next, old, options.emptied?.()));
   switch (definition.updateOrder) {
     case "change first": return [...common, ...change, ...foundChange, ...whole, ...found];
     case "change last": return [...common, ...whole, ...found, ...change, ...foundChange];

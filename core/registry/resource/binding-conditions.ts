@@ -2,6 +2,7 @@
 import { child, duplicate, type FieldError, index, invalid } from "../../api/meta/field-error.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { listOf } from "./names.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 const CONDITIONS_MAX = 4;
 
@@ -12,10 +13,12 @@ export function* bindingConditions(path: string, { bindingConditions: conditions
   const check = (where: string, name: string): Iterable<FieldError> => validateLabelName(name, where);
   yield* listOf(at, conditions, { max: CONDITIONS_MAX, check });
   yield* listOf(failuresAt, failures, { max: CONDITIONS_MAX, check });
-  for (const [i, name] of conditions.entries()) if (conditions.indexOf(name) < i) yield duplicate(index(at, i), name);
+  const cameBefore = repeats<string>(), failedBefore = repeats<string>();
+  for (const [i, name] of conditions.entries()) if (cameBefore(name)) yield duplicate(index(at, i), name);
+  const known = new Set(conditions);
   for (const [i, name] of failures.entries()) {
-    if (failures.indexOf(name) < i) yield duplicate(index(failuresAt, i), name);
-    if (conditions.includes(name)) yield invalid(index(failuresAt, i), name, "bindingFailureConditions must not overlap with bindingConditions");
+    if (failedBefore(name)) yield duplicate(index(failuresAt, i), name);
+    if (known.has(name)) yield invalid(index(failuresAt, i), name, "bindingFailureConditions must not overlap with bindingConditions");
   }
   if (conditions.length === 0 && failures.length > 0) yield invalid(at, null, "bindingConditions are required to use bindingFailureConditions");
   if (failures.length === 0 && conditions.length > 0) yield invalid(failuresAt, null, "bindingFailureConditions are required to use bindingConditions");

@@ -11,6 +11,7 @@ import { child, duplicate, type FieldError, index, invalid, notSupported, requir
 import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable, oneOfOptional } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
@@ -60,9 +61,10 @@ function* validateSpec(path: string, spec: Readonly<CSIDriverSpec>): Iterable<Fi
 }
 
 function* validateTokenRequests(path: string, requests: readonly TokenRequest[]): Iterable<FieldError> {
+  const cameBefore = repeats<string>();
   for (const [i, { audience, expirationSeconds }] of requests.entries()) {
     const at = index(path, i);
-    if (requests.slice(0, i).some((before) => before.audience === audience)) { yield duplicate(child(at, "audience"), audience); continue; }
+    if (cameBefore(audience)) { yield duplicate(child(at, "audience"), audience); continue; }
     if (expirationSeconds === undefined) continue;
     if (expirationSeconds < TOKEN_SECONDS_MIN) yield invalid(child(at, "expirationSeconds"), expirationSeconds, "may not specify a duration less than 10 minutes");
     if (expirationSeconds > TOKEN_SECONDS_MAX) yield invalid(child(at, "expirationSeconds"), expirationSeconds, "may not specify a duration larger than 2^32 seconds");

@@ -10,6 +10,7 @@ import { child, duplicate, type FieldError, index, invalid, required } from "../
 import { immutable, isQualifiedName, nonNegative } from "../core/checks/values.ts";
 import { csiDriverName } from "../core/pod/validation/volume-sources.ts";
 import { defineResource } from "../generic/resource.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 const NODE_ID_BYTES_MAX = 256;
 
@@ -38,10 +39,10 @@ function* validateDriver(path: string, { name, nodeID, topologyKeys, allocatable
   else if (byteLength(nodeID) > NODE_ID_BYTES_MAX) yield invalid(child(path, "nodeID"), nodeID, `must be ${NODE_ID_BYTES_MAX} characters or less`);
   yield* nonNegative(child(path, "allocatable", "count"), allocatable?.count);
   if (before.some((other) => other.name === name)) yield duplicate(child(path, "name"), name);
-  const keys = topologyKeys ?? [];
-  for (const [i, key] of keys.entries()) {
+  const cameBefore = repeats<string>();
+  for (const key of topologyKeys ?? []) {
     if (key === "") yield required(path);
-    if (keys.indexOf(key) < i) yield duplicate(path, key);
+    if (cameBefore(key)) yield duplicate(path, key);
     yield* isQualifiedName(path, key);
   }
 }

@@ -12,6 +12,7 @@ import { immutable, oneOfOptional } from "../core/checks/values.ts";
 import { deprecatedNodeLabel } from "../core/pod/warnings.ts";
 import { defineResource } from "../generic/resource.ts";
 import { validateParameters, validateProvisioner } from "./class-fields.ts";
+import { repeats } from "../../api/meta/linear.ts";
 
 export const storageClasses = defineResource<StorageClass>({
   group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses", generation: false, updateOrder: "change last",
@@ -70,6 +71,7 @@ function* validateTopologies(path: string, terms: readonly TopologySelectorTerm[
 function* validateRequirement(path: string, { key, values }: TopologySelectorLabelRequirement): Iterable<FieldError> {
   const at = child(path, "values");
   if (!values?.length) yield required(at);
-  for (const [i, value] of (values ?? []).entries()) if (values!.indexOf(value) < i) yield duplicate(index(at, i), value);
+  const cameBefore = repeats<string>();
+  for (const [i, value] of (values ?? []).entries()) if (cameBefore(value)) yield duplicate(index(at, i), value);
   yield* validateLabelName(key, child(path, "key"));
 }

@@ -9,3 +9,11 @@ test("what the metrics API says comes from the kubelets' statistics: processor, 
     node: { time, nanoCores: 5, workingSetBytes: 2048, swapBytes: 4096 }, pods: new Map([["u", [{ name: "a", usage: { time, nanoCores: 5, workingSetBytes: 2048 } }, { name: "b", usage: undefined }]]]),
   });
 });
+
+test.each([
+  ["an amount that is a text", { usageNanoCores: "1", time }, { workingSetBytes: 1 }], ["one without end", { usageNanoCores: 1e400, time }, { workingSetBytes: 1 }], ["less than nothing", { usageNanoCores: 1, time }, { workingSetBytes: -1 }],
+  ["no time", { usageNanoCores: 1, time: {} }, { workingSetBytes: 1 }], ["a time of no calendar", { usageNanoCores: 1, time: "2026-99-99T00:00:00Z" }, { workingSetBytes: 1 }],
+])("a node that says %s says nothing", (_, cpu, memory) => {
+  const odd = { cpu, memory } as never;
+  expect(summaryOf({ node: odd, pods: [{ podRef: { uid: "u" }, containers: [{ name: "a", ...(odd as object) }] }] })).toEqual({ node: undefined, pods: new Map([["u", [{ name: "a", usage: undefined }]]]) });
+});

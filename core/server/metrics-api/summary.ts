@@ -104,7 +104,12 @@ export function summaryOf({ node, pods = [] }: RawSummary): NodeSummary {
   };
 }
 
+/** What is no amount and no time is none: a node that says it would otherwise have nobody see the others'. */
 function usageOf({ cpu, memory, swap }: RawStats): Usage | undefined {
-  if (cpu?.usageNanoCores === undefined || memory?.workingSetBytes === undefined) return undefined;
-  return { time: cpu.time, nanoCores: Math.round(cpu.usageNanoCores), workingSetBytes: memory.workingSetBytes, ...(swap?.swapUsageBytes === undefined ? {} : { swapBytes: swap.swapUsageBytes }) };
+  if (!isAmount(cpu?.usageNanoCores) || !isAmount(memory?.workingSetBytes) || !TIME.test(String(cpu?.time)) || Number.isNaN(Date.parse(cpu!.time))) return undefined;
+  return { time: String(cpu!.time), nanoCores: Math.round(cpu!.usageNanoCores!), workingSetBytes: Math.round(memory!.workingSetBytes!), ...(isAmount(swap?.swapUsageBytes) ? { swapBytes: Math.round(swap!.swapUsageBytes!) } : {}) };
 }
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,9})?(Z|[+-]\d\d:\d\d)$/;
+
+function isAmount(value: unknown): value is number { return typeof value === "number" && value >= 0 && value <= Number.MAX_SAFE_INTEGER; }

@@ -5,11 +5,11 @@
  *   live.set(key, pieces)        what the Service has from now on; undefined: it is gone
  *   table.sync(live, signal, live.delta())  ─▶ live.commit()
  *
- * Two Services may want the same external address and port: the first keeps it, and the next has it once that is gone.
+ * Two Services may want the same external address and port: the first keeps it, and the next has it once that is gone. At a cluster IP nobody is before the Service whose it is.
  */
 import type { NamedSet, Piece, Ruleset } from "./ruleset.ts";
 
-interface Claim { readonly owner: string; readonly value: string }
+interface Claim { readonly owner: string; readonly value: string; readonly own?: true | undefined }
 
 type Table<V> = Map<string, Map<string, V>>;
 
@@ -18,7 +18,7 @@ export class LiveRuleset implements Ruleset {
   readonly chains = new Map<string, readonly string[]>();
   readonly sets = new Map<string, NamedSet>();
   readonly #pieces = new Map<string, readonly Piece[]>();
-  readonly #owners: Table<string> = new Map(); // of each element in `containers`
+  readonly #owners: Table<Claim> = new Map(); // of each element in `containers`
   readonly #waiting: Table<Claim[]> = new Map(); // for an element that somebody else owns
   readonly #users = new Map<string, number>(); // pieces that have a chain
   /** What was there before the changes; undefined: nothing was. */
@@ -57,22 +57,24 @@ export class LiveRuleset implements Ruleset {
   }
 
   #setElements(owner: string, before: readonly Piece[], after: readonly Piece[]): void {
-    const wanted: Table<string> = new Map();
-    for (const { elements } of after) for (const { container, key, value } of elements) if (!wanted.get(container)?.has(key)) insert(wanted, container, key, value);
+    const wanted: Table<Claim> = new Map();
+    for (const { elements } of after) for (const { container, key, value, own } of elements) if (own || !wanted.get(container)?.has(key)) insert(wanted, container, key, { owner, value, own });
     for (const { elements } of before) for (const { container, key } of elements) if (!wanted.get(container)?.has(key)) this.#release(container, key, owner);
-    for (const [container, elements] of wanted) for (const [key, value] of elements) this.#claim(container, key, { owner, value });
+    for (const [container, elements] of wanted) for (const [key, claim] of elements) this.#claim(container, key, claim);
   }
 
   #claim(container: string, key: string, claim: Claim): void {
     const first = this.#owners.get(container)?.get(key);
-    if (first === undefined || first === claim.owner) return this.#put(container, key, claim);
-    const claims = this.#waiting.get(container)?.get(key) ?? [];
-    insert(this.#waiting, container, key, [...claims.filter(({ owner }) => owner !== claim.owner), claim]);
+    if (first === undefined || first.owner === claim.owner) return this.#put(container, key, claim);
+    const claims = (this.#waiting.get(container)?.get(key) ?? []).filter(({ owner }) => owner !== claim.owner);
+    const displaces = claim.own && !first.own;
+    insert(this.#waiting, container, key, (displaces ? [first, ...claims] : [...claims, claim]).toSorted((a, b) => Number(b.own ?? false) - Number(a.own ?? false)));
+    if (displaces) this.#put(container, key, claim);
   }
 
   #release(container: string, key: string, owner: string): void {
     const claims = this.#waiting.get(container)?.get(key) ?? [];
-    const isFirst = this.#owners.get(container)?.get(key) === owner;
+    const isFirst = this.#owners.get(container)?.get(key)?.owner === owner;
     const rest = isFirst ? claims.slice(1) : claims.filter((claim) => claim.owner !== owner);
     if (rest.length > 0) insert(this.#waiting, container, key, rest);
     else if (claims.length > 0) remove(this.#waiting, container, key);
@@ -81,7 +83,7 @@ export class LiveRuleset implements Ruleset {
 
   #put(container: string, key: string, claim: Claim | undefined): void {
     const old = this.containers.get(container)?.get(key);
-    if (claim) insert(this.#owners, container, key, claim.owner);
+    if (claim) insert(this.#owners, container, key, claim);
     else remove(this.#owners, container, key);
     if (old === claim?.value) return;
     if (!this.#oldElements.get(container)?.has(key)) insert(this.#oldElements, container, key, old);

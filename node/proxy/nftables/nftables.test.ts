@@ -123,6 +123,27 @@ test("an address two services want stays with the first", () => {
   expect(shared.containers.get("service-ips")!.get("192.0.2.1 . tcp . 80")).toBe(": goto external/default/web/tcp/http");
 });
 
+test("a cluster IP is its Service's, whoever was there before with an external address like it", () => {
+  const pieces = (plan: Partial<PortPlan>) => [renderPort({ ...base, ...plan }, CLUSTER)];
+  const thief = { namespace: "a", service: "thief", clusterIp: "10.43.0.7", externalIps: ["10.43.0.5"] }, other = { ...thief, service: "other", clusterIp: "10.43.0.8" };
+  const at = ({ containers }: Ruleset) => containers.get("service-ips")!.get("10.43.0.5 . tcp . 80");
+  const its = at(ruleset({}));
+  expect(at(ruleset(thief, {}))).toBe(its);
+  const live = new LiveRuleset();
+  live.set("a/thief", pieces(thief));
+  live.set("a/other", pieces(other));
+  live.set("default/web", pieces({}));
+  expect(at(live)).toBe(its);
+  live.set("a/thief", pieces(thief));
+  expect(at(live)).toBe(its);
+  live.set("default/web", undefined);
+  expect(at(live)).toBe(": goto external/a/other/tcp/http");
+  live.set("a/thief", undefined);
+  live.set("default/web", pieces({}));
+  live.set("a/other", undefined);
+  expect(at(live)).toBe(its);
+});
+
 test("one service at a time comes to the same as all at once, and the delta is what differs", () => {
   const pieces = (...plans: Partial<PortPlan>[]) => plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER));
   const plain = ({ containers, chains, sets }: Ruleset) => [[...containers].map(([name, elements]) => [name, [...elements].toSorted()]).toSorted(), [...chains].toSorted(), [...sets].toSorted()];

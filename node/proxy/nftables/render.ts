@@ -36,6 +36,7 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   const chains = new Map<string, readonly string[]>();
   const sets = new Map<string, NamedSet>();
   const add = (container: ContainerName, key: string, value = ""): void => void elements.push({ container, key, value });
+  const own = (container: ContainerName, value: string): void => void elements.push({ container, key: at(clusterIp), value, own: true });
   const at = (address: string): string => `${address} . ${protocol} . ${port}`;
   const named = `comment "${`${plan.namespace}/${plan.service}${plan.portName === "" ? "" : `:${plan.portName}`}`.slice(0, COMMENT_LENGTH_MAX)}"`;
 
@@ -47,9 +48,9 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   const shared = vips.length === 0 && nodePort === 0 && plan.affinitySeconds === 0;
 
   add("cluster-ips", clusterIp);
-  if (internalBackends.length === 0) add("no-endpoint-services", at(clusterIp), without);
+  if (internalBackends.length === 0) own("no-endpoint-services", without);
   else if (shared) sharedChain();
-  else add("service-ips", at(clusterIp), `: goto ${internalLocal ? local : cluster}`);
+  else own("service-ips", `: goto ${internalLocal ? local : cluster}`);
 
   for (const vip of vips) {
     if (anyBackend) add("service-ips", at(vip), `: goto ${external}`);
@@ -76,7 +77,7 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   function sharedChain(): void {
     const map = `${protocol}-endpoints` as const, count = internalBackends.length;
     chains.set(`${map}/${count}`, [`dnat ${ip} addr . port to ${ip} daddr . ${protocol} dport . numgen random mod ${count} map @${map}`]);
-    add("service-ips", at(clusterIp), `${named} : goto ${map}/${count}`);
+    own("service-ips", `${named} : goto ${map}/${count}`);
     for (const [i, backend] of internalBackends.entries()) add(map, `${clusterIp} . ${port} . ${i}`, `: ${backend.ip} . ${backend.port}`);
   }
 

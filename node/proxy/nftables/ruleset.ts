@@ -11,7 +11,13 @@ import type { Family } from "../../../core/net/cidr.ts";
 export type ContainerName = "cluster-ips" | "hairpin-connections" | "tcp-endpoints" | "udp-endpoints" | "sctp-endpoints" | "service-ips" | "service-nodeports" | "no-endpoint-services" | "no-endpoint-nodeports" | "firewall-ips";
 
 /** `container`: one of the frame's, or a map among `sets`. `value` is what stands behind the key: "" in a set, `: goto chain` or `: address . port` in a map. */
-export interface Element { readonly container: string; readonly key: string; readonly value: string }
+export interface Element {
+  readonly container: string;
+  readonly key: string;
+  readonly value: string;
+  /** At a Service's own cluster IP, which nobody else gets: others' external addresses are what they say they are. */
+  readonly own?: true;
+}
 
 export interface NamedSet { readonly kind: "set" | "map"; readonly definition: string }
 
@@ -41,16 +47,16 @@ export const EMPTY_RULESET: Ruleset = { containers: new Map(), chains: new Map()
 const BATCH = 500;
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
-/** Two Services may want the same external address and port: the first keeps it. */
+/** Two Services may want the same external address and port: the first keeps it, unless it is the other's cluster IP. */
 export function merge(pieces: Iterable<Piece>): Ruleset {
   const containers = new Map<string, Map<string, string>>();
   const chains = new Map<string, readonly string[]>();
   const sets = new Map<string, NamedSet>();
   for (const piece of pieces) {
-    for (const { container, key, value } of piece.elements) {
+    for (const { container, key, value, own } of piece.elements) {
       let elements = containers.get(container);
       if (!elements) containers.set(container, (elements = new Map()));
-      if (!elements.has(key)) elements.set(key, value);
+      if (own || !elements.has(key)) elements.set(key, value);
     }
     for (const [name, rules] of piece.chains) chains.set(name, rules);
     for (const [name, definition] of piece.sets) sets.set(name, definition);

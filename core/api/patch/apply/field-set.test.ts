@@ -116,3 +116,10 @@ test("a number or a text that has a type is of it; an object that may have no ke
   for (const name of ["closed", "lax"]) expect(() => validateTyped(root, { [name]: { a: 1 } })).toThrow(`.${name}.a: field not declared in schema`);
   expect(() => validateTyped(root, { text: "5", closed: {}, lax: {} })).not.toThrow();
 });
+
+test("what one element owns is put together from all its spellings", () => {
+  const spellings = Array.from({ length: 2000 }, (_, i) => [`k:{"name":"a"${" ".repeat(i)}}`, { [`f:x${i}`]: {} }] as const);
+  const set = parseFieldSet(Object.fromEntries([...spellings, ['k: {"name":"a"}', { ".": {} }]]));
+  expect(Object.keys(set)).toEqual(['k:{"name":"a"}']);
+  expect(Object.keys(set['k:{"name":"a"}']!)).toEqual([".", ...spellings.map((_, i) => `f:x${i}`).sort()]);
+});

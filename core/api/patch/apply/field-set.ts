@@ -84,11 +84,11 @@ export function recursiveDifference(a: FieldSet, b: FieldSet): FieldSet { return
 
 function subtract(a: FieldSet, b: FieldSet, recursive: boolean): FieldSet | undefined {
   let out: FieldSet = a;
-  for (const key in b) {
-    if (key === SELF) continue;
-    const left = a[key];
-    if (left === undefined) continue;
-    const rest = subtractNode(left, b[key]!, recursive);
+  for (const key in a) { // of which there may be thousands, one for each manager, with one `b`
+    const right = b[key];
+    if (key === SELF || right === undefined) continue;
+    const left = a[key]!;
+    const rest = subtractNode(left, right, recursive);
     if (rest === left) continue;
     if (out === a) out = { ...a };
     if (rest === undefined) delete out[key];
@@ -192,11 +192,17 @@ function parseNode(written: unknown): FieldSet {
   if (written === null) return LEAF;
   if (typeof written !== "object" || Array.isArray(written)) throw new Error("not a set of fields");
   const out: FieldSet = {};
+  const spelled = new Map<PathElement, FieldSet[]>(); // what is written in several ways, as i:1 and i:01
   for (const [key, child] of Object.entries(written)) {
     const element = key === SELF ? SELF : canonicalElement(key);
     if (element === undefined) continue;
     const parsed = element === SELF ? LEAF : parseNode(child);
-    out[element] = out[element] === undefined ? parsed : unionNode(out[element], parsed);
+    const before = out[element];
+    if (before === undefined) { out[element] = parsed; continue; }
+    const sets = spelled.get(element);
+    if (sets) sets.push({ [element]: parsed });
+    else spelled.set(element, [{ [element]: before }, { [element]: parsed }]);
   }
+  for (const [element, sets] of spelled) out[element] = unionAll(sets)[element]!;
   return hasChildren(out) ? sortKeys(out) : LEAF;
 }

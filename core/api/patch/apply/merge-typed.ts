@@ -63,10 +63,11 @@ function weaveItems(schema: ListSchema, left: readonly unknown[], right: readonl
   const shared = rights.filter(({ element }) => liveItems.has(element)).map(({ element }) => element);
   const merged: unknown[] = [];
   const taken = new Set<PathElement>();
+  let s = 0;
   const take = ({ element, value }: Item): void => {
     taken.add(element);
     merged.push(mergeValues(schema.items, liveItems.get(element), value));
-    if (shared[0] === element) shared.shift();
+    if (shared[s] === element) s++;
   };
   let l = 0;
   let r = 0;
@@ -75,7 +76,7 @@ function weaveItems(schema: ListSchema, left: readonly unknown[], right: readonl
     if (item !== undefined && r < rights.length) {
       if (item.element === rights[r]!.element) { take(rights[r]!); l++; r++; continue; }
       // in both, but its turn is another: the configuration's order decides
-      if (appliedElements.has(item.element) && shared[0] !== undefined && shared[0] !== item.element) { l++; continue; }
+      if (appliedElements.has(item.element) && shared[s] !== undefined && shared[s] !== item.element) { l++; continue; }
     }
     if (item !== undefined) {
       if (!appliedElements.has(item.element)) { merged.push(item.value); l++; continue; }

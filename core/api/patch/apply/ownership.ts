@@ -73,17 +73,16 @@ export function withoutSystemFields(set: FieldSet): FieldSet { return difference
 export function yieldOwnership(managers: Managers, own: string | undefined, change: Change, { force }: { readonly force: boolean }): { readonly managers: Managers; readonly comparison: Comparison } {
   const here = change.versions(change.apiVersion)!;
   const comparison = filtered(compareIn(here, change), change.filter);
-  const comparisons = new Map<VersionView, Comparison>([[here, comparison]]);
+  const comparisons = new Map<VersionView, Taken>([[here, takenBy(comparison)]]);
   const conflicts: Conflict[] = [];
   const left = new Map<string, Manager>();
   for (const [id, manager] of managers) {
     if (id === own) { left.set(id, manager); continue; }
     const view = change.versions(manager.apiVersion);
     if (view === undefined) continue;
-    const found = comparisons.get(view) ?? filtered(compareIn(view, change), view.filter);
+    const found = comparisons.get(view) ?? takenBy(filtered(compareIn(view, change), view.filter));
     comparisons.set(view, found);
-    const changed = union(found.modified, found.added);
-    const lost = isEmptySet(changed) ? EMPTY_SET : intersection(manager.set, changed);
+    const lost = isEmptySet(found.changed) ? EMPTY_SET : intersection(manager.set, found.changed);
     if (!isEmptySet(lost)) conflicts.push({ manager, set: lost });
     const kept = withSet(manager, difference(difference(manager.set, lost), found.removed));
     if (kept !== undefined) left.set(id, kept);
@@ -91,6 +90,11 @@ export function yieldOwnership(managers: Managers, own: string | undefined, chan
   if (!force && conflicts.length > 0) throw new ConflictError(conflicts);
   return { managers: left, comparison };
 }
+
+/** What managers of one version lose by a change. */
+interface Taken { readonly changed: FieldSet; readonly removed: FieldSet }
+
+function takenBy({ modified, added, removed }: Comparison): Taken { return { changed: union(modified, added), removed }; }
 
 function compareIn({ schema, to }: VersionView, { before, after, isNew = false, respelled }: Change): Comparison {
   const old = to(before);

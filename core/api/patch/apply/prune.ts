@@ -7,7 +7,7 @@
  */
 import type { JsonMap } from "../json-value.ts";
 import type { SchemaNode } from "../schema.ts";
-import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, union, withNamedFields } from "./field-set.ts";
+import { difference, type FieldSet, intersection, isEmptySet, union, unionAll, withNamedFields } from "./field-set.ts";
 import type { Manager, Managers } from "./managers.ts";
 import { converting, type VersionView, type Versions } from "./ownership.ts";
 import { removeFields } from "./remove.ts";
@@ -51,12 +51,15 @@ function addBackOwned(claimed: Managers, first: Pruning, { last, versions }: { r
 
 /** The version pruned in comes first: converting to others may need fields it brings back. */
 function ownedByVersion(claimed: Managers, last: Manager, versions: Versions): ReadonlyMap<VersionView, { readonly apiVersion: string; readonly set: FieldSet }> {
-  const owned = new Map([[versions(last.apiVersion)!, { apiVersion: last.apiVersion, set: EMPTY_SET }]]);
+  const owned = new Map<VersionView, { apiVersion: string; readonly sets: FieldSet[] }>([[versions(last.apiVersion)!, { apiVersion: last.apiVersion, sets: [] }]]);
   for (const { apiVersion, set } of claimed.values()) {
     const view = versions(apiVersion);
-    if (view !== undefined) owned.set(view, { apiVersion, set: union(owned.get(view)?.set ?? EMPTY_SET, set) });
+    if (view === undefined) continue;
+    const sets = owned.get(view)?.sets ?? [];
+    sets.push(set);
+    owned.set(view, { apiVersion, sets });
   }
-  return owned;
+  return new Map([...owned].map(([view, { apiVersion, sets }]) => [view, { apiVersion, set: unionAll(sets) }]));
 }
 
 /** By way of the version of the write. */

@@ -18,7 +18,12 @@ import { isNearInteger, isNumber, numberFindings, type NumberRules, numberType }
 import { isMap, type JsonMap } from "./prune.ts";
 import type { Structure } from "./structure.ts";
 
-interface Result { readonly findings: Finding[]; matches: number }
+interface Result {
+  readonly findings: Finding[];
+  matches: number;
+  /** Messages of the findings, from the first merge on. */
+  told?: Set<string>;
+}
 
 export interface ValidateOptions {
   /** Where the value stands: "" for a whole object, "status" for its status. */
@@ -201,7 +206,14 @@ function failed(finding: Finding): Result { return { findings: [finding], matche
 
 /** What is said already is not said again. */
 function merge(result: Result, findings: readonly Finding[], matches = 0): void {
-  for (const finding of findings) if (!result.findings.some(({ message }) => message === finding.message)) result.findings.push(finding);
+  if (findings.length > 0) {
+    const told = (result.told ??= new Set(result.findings.map(({ message }) => message)));
+    for (const finding of findings) {
+      if (told.has(finding.message)) continue;
+      told.add(finding.message);
+      result.findings.push(finding);
+    }
+  }
   result.matches += matches;
 }
 

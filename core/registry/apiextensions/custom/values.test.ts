@@ -188,3 +188,12 @@ test("who writes the status changes nothing else: what is not there does not com
   status.prepare(next as never, old as never, {} as never);
   expect(next).toEqual({ ...old, metadata: { ...old.metadata, resourceVersion: undefined }, status: { ready: true } });
 });
+
+test("each of very many wrong items is told once, in their order", () => {
+  const items = Array.from({ length: 100_000 }, (_, i) => (i % 2 === 0 ? i : String(i)));
+  const structure = structureOf(object({ list: { type: "array", items: { allOf: [{ maxLength: 3 }, { maxLength: 4 }], ...string } } }));
+  const found = validateValue({ list: items.slice(0, 40_000) }, structure).map(formatFieldError);
+  expect(found[0]).toBe('list[0]: Invalid value: "integer": list[0] in body must be of type string: "integer"');
+  expect(new Set(found).size).toBe(found.length);
+  expect(found.length).toBeGreaterThan(20_000);
+});

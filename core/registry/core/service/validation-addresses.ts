@@ -7,6 +7,7 @@ import { child, duplicate, type FieldError, index, internal, invalid, notSupport
 import type { Service } from "../../../api/gen/core.v1.ts";
 import { familyOf, isDualStack, legacyIp } from "../checks/ip.ts";
 import { isHeadless } from "./shape.ts";
+import { repeats } from "../../../api/meta/linear.ts";
 
 const IPS = "spec.clusterIPs";
 const FAMILIES = "spec.ipFamilies";
@@ -21,9 +22,10 @@ export function* validateClusterIps(service: Readonly<Service>, old: Readonly<Se
     else if (clusterIPs[0] !== clusterIP) yield invalid(IPS, clusterIPs, "first value must match `clusterIP`");
   } else if (clusterIPs.length > 0) yield invalid(IPS, clusterIPs, "must be empty when `clusterIP` is not specified");
 
+  const cameBefore = repeats<string>();
   for (const [i, family] of ipFamilies.entries()) {
     if (family !== "IPv4" && family !== "IPv6") yield notSupported(index(FAMILIES, i), family, ["IPv4", "IPv6"]);
-    if (ipFamilies.indexOf(family) < i) yield duplicate(index(FAMILIES, i), family);
+    if (cameBefore(family)) yield duplicate(index(FAMILIES, i), family);
   }
   if (ipFamilyPolicy !== undefined && !POLICIES.includes(ipFamilyPolicy)) yield notSupported(POLICY, ipFamilyPolicy, POLICIES);
 
