@@ -12,7 +12,7 @@ import { join, resolve } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
 import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
-import { NODES, PODS, SERVICES } from "../core/client/resources.ts";
+import { NODES, PODS, POD_CERTIFICATE_REQUESTS, SERVICES } from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
 import { zpages } from "../core/api/codec/zpages.ts";
 import { objectKey } from "../core/api/meta/object-meta.ts";
@@ -130,6 +130,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     settings: agentSettings,
     client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, serverMs: options.serverMs, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
+    certificateRequests: () => informers.of(POD_CERTIFICATE_REQUESTS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),
     cgroups: measuredCgroups(systemCgroups(), { metrics, clock }),

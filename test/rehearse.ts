@@ -42,7 +42,7 @@ export function updated<T extends ApiObject>(definition: Resource<T>, old: T, gi
   const part = subresource === undefined ? undefined : definition.subresources?.[subresource];
   if (part?.type === "part") part.prepare(next, before, context);
   else definition.prepareForUpdate?.(next, before, context);
-  if (part?.type === "part") return { ...outcome(definition, next, before, part.validate?.(next, before) ?? []), warnings: [...(part.warnings?.(next) ?? [])] };
+  if (part?.type === "part") return { ...outcome(definition, next, before, part.validate?.(next, before, context) ?? []), warnings: [...(part.warnings?.(next) ?? [])] };
   const own = [definition.validate?.(next, before) ?? [], definition.validateUpdate?.(next, before) ?? []].map((errors) => [...errors]);
   return outcome(definition, next, before, (definition.updateOrder === "change first" ? own.reverse() : own).flat());
 }

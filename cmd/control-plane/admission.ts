@@ -32,6 +32,8 @@ import type { Permission } from "./permission.ts";
 
 interface Options extends Pick<Permission, "authorizer" | "resolver"> {
   readonly args: ApiServerArgs;
+  /** Feature gates that are off by default and were switched on. */
+  readonly gates: ReadonlySet<string>;
   readonly registry: Registry;
   readonly client: Client;
   readonly informers: Informers;
@@ -51,7 +53,7 @@ export interface Admission {
 }
 
 /** Throws for settings that name what there is not. */
-export function admissionOf({ args, registry, client, informers, authorizer, resolver, dialer, kept, self, clock, random, log, metrics }: Options): Admission {
+export function admissionOf({ args, gates, registry, client, informers, authorizer, resolver, dialer, kept, self, clock, random, log, metrics }: Options): Admission {
   const resourcesOf = ({ group, version, kind }: GroupVersionKind): ResourceRow[] => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind);
   const namespaces = lookup(informers.of(refs.NAMESPACES), client.resource(refs.NAMESPACES));
   const versions = objectVersions(registry);
@@ -64,7 +66,7 @@ export function admissionOf({ args, registry, client, informers, authorizer, res
   const settings = settingsOf(args);
   const policies = { client, namespaces, versions, authorizer, clock, conditionMeter: conditions, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
   const plugins = admissionPlugins({
-    informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
+    certifiesPods: gates.has("PodCertificateRequest"), informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [
       mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS), mutationMeter: mutationMeter(metrics) }),
       mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings) }),

@@ -180,7 +180,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
-  const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
+  const { chain: admission, webhooks } = admissionOf({ args, gates, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
   const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({

@@ -4,7 +4,7 @@ import type { Authorizer } from "../../core/authz/authorizer.ts";
 import { nodeAuthorizer } from "../../core/authz/node.ts";
 import { rbacAuthorizer, type RuleResolver, ruleResolver } from "../../core/authz/rbac.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
-import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PERSISTENT_VOLUMES, PODS, RESOURCE_SLICES, ROLE_BINDINGS, ROLES, VOLUME_ATTACHMENTS } from "../../core/client/resources.ts";
+import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, PERSISTENT_VOLUMES, PODS, POD_CERTIFICATE_REQUESTS, RESOURCE_SLICES, ROLE_BINDINGS, ROLES, VOLUME_ATTACHMENTS } from "../../core/client/resources.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -28,6 +28,7 @@ export function permissionOf({ args, gates, serverId, informers, clock, log, met
   const { authorizer, parts } = authorizationSettings({
     args, serverId, clock, metrics, log: log.with({ part: "authorization" }), rbac: rbacAuthorizer(resolver),
     node: nodeAuthorizer({
+      certificateRequests: gates.has("PodCertificateRequest") ? informers.of(POD_CERTIFICATE_REQUESTS) : undefined,
       pods: informers.of(PODS), persistentVolumes: informers.of(PERSISTENT_VOLUMES), volumeAttachments: informers.of(VOLUME_ATTACHMENTS), resourceSlices: informers.of(RESOURCE_SLICES), servesWith: ingressSecrets(informers),
       nodeRules: bootstrapPolicy(gates).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [],
     }),

@@ -1,10 +1,14 @@
 /**
- * Three plug-ins for certificate signing requests: who may approve for a signer, who may sign as it, and that nobody becomes system:masters this way.
+ * Plug-ins for certificate signing requests: who may approve for a signer, who may sign as it, and that nobody becomes system:masters this way; likewise for certificates of pods,
+ * of which upstream asks in the registry, which here knows no authorizer.
  *
- * Source: kubernetes v1.36 plugin/pkg/admission/certificates, pkg/certauthorization
+ * Source: kubernetes v1.36 plugin/pkg/admission/certificates, pkg/certauthorization, pkg/registry/certificates/podcertificaterequest/strategy.go
  */
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
+import type { PodCertificateRequest } from "../api/gen/certificates.v1beta1.ts";
+import { forbidden } from "../api/meta/field-error.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
+import { invalid } from "../api/meta/status-error.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { onlyForGarbageCollection } from "../authz/escalation.ts";
@@ -36,6 +40,20 @@ export function certificateSigning(authorizer: Authorizer): AdmissionPlugin {
       if (sameValue(old.status?.certificate, next.status?.certificate) && sameValue(old.status?.conditions, next.status?.conditions)) return;
       const { signerName } = old.spec;
       if (!await mayFor(authorizer, "sign", request.user, signerName)) throw refusal(request, `user not permitted to sign requests with signerName ${goQuote(signerName)}`);
+    },
+  };
+}
+
+/** It cannot be switched off. */
+export function podCertificateSigning(authorizer: Authorizer): AdmissionPlugin {
+  return {
+    name: "PodCertificateSigning",
+    handles: (request) => request.operation === "UPDATE" && isResource(request, "podcertificaterequests.certificates.k8s.io", "status"),
+    async validate(request) {
+      const old = request.oldObject as Readonly<PodCertificateRequest>, { signerName } = old.spec, { user } = request;
+      if (sameValue(old.status, (request.object as PodCertificateRequest).status) || await mayFor(authorizer, "sign", user, signerName)) return;
+      const refused = forbidden("spec.signerName", `User ${goQuote(user.name)} is not permitted to "sign" for signer ${goQuote(signerName)}`);
+      throw invalid({ group: request.group, kind: "PodCertificateRequest" }, request.name, [refused]);
     },
   };
 }

@@ -7,11 +7,13 @@
 import type { TokenRequest } from "../api/gen/authentication.v1.ts";
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
 import type { CSIDriver } from "../api/gen/storage.v1.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../api/gen/core.v1.ts";
+import type { PodCertificateRequest } from "../api/gen/certificates.v1beta1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, ServiceAccount, Volume } from "../api/gen/core.v1.ts";
 import type { ResourceSlice } from "../api/gen/resource.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { driverOfSource } from "../api/meta/in-tree-volumes.ts";
-import { isNotFound, notFound } from "../api/meta/status-error.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { isNotFound, notFound, type StatusError, statusError } from "../api/meta/status-error.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { MIRROR_POD_ANNOTATION, nodeNameOf } from "../authz/node.ts";
 import type { Lookup } from "../client/lookup.ts";
@@ -27,7 +29,10 @@ export interface NodeRestrictionDeps {
   readonly claims: Lookup<PersistentVolumeClaim>;
   readonly volumes: Lookup<PersistentVolume>;
   readonly csiDrivers: Lookup<CSIDriver>;
+  readonly serviceAccounts: Lookup<ServiceAccount>;
   readonly authorizer: Authorizer;
+  /** Nodes may ask for certificates for their pods. */
+  readonly certifiesPods: boolean;
 }
 
 type Check = (node: string, request: AdmissionRequest) => void | Promise<void>;
@@ -36,7 +41,7 @@ export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
   const checks: Readonly<Record<string, Check>> = {
     "pods": podCheck(deps), "nodes": checkNode, "persistentvolumeclaims": checkClaim, "serviceaccounts": tokenCheck(deps), "leases.coordination.k8s.io": checkLease,
     "csinodes.storage.k8s.io": checkCsiNode, "resourceslices.resource.k8s.io": checkSlice, "certificatesigningrequests.certificates.k8s.io": checkCertificateRequest,
-    "podcertificaterequests.certificates.k8s.io": (_node, request) => { throw refusal(request, "PodCertificateRequest feature gate is disabled"); },
+    "podcertificaterequests.certificates.k8s.io": podCertificateCheck(deps),
   };
   return {
     name: "NodeRestriction",
@@ -167,6 +172,39 @@ function commonNameOf(request: AdmissionRequest, base64: string | null | undefin
   } catch (error) {
     throw refusal(request, `unable to parse csr: ${(error as Error).message}`);
   }
+}
+
+/** What it is about may be news that has not come yet: no refusal. */
+function notYet(message: string): StatusError { return statusError({ code: 500, reason: "", message }); }
+
+/** Certificates for pods that run on the node: what the request says of them, of their account and of the node is so. */
+function podCertificateCheck({ pods, nodes, serviceAccounts, certifiesPods }: NodeRestrictionDeps): Check {
+  async function found<T extends ApiObject>(lookup: Lookup<T>, kind: string, name: string, { namespace, signal }: { readonly namespace: string; readonly signal: AbortSignal }): Promise<Readonly<T>> {
+    const object = await lookup.find(namespace, name, signal);
+    if (object) return object;
+    const missing = notFound({ group: "", resource: kind.replace(" ", "") }, name);
+    throw notYet(`while retrieving ${kind} ${goQuote(namespace === "" ? name : `${namespace}/${name}`)} named in the PodCertificateRequest: ${missing.message}`);
+  }
+
+  return async (nodeName, request) => {
+    const { operation, subresource, namespace, signal } = request;
+    if (!certifiesPods) throw refusal(request, "PodCertificateRequest feature gate is disabled");
+    if (operation !== "CREATE") throw refusal(request, `unexpected operation ${operation}`);
+    if (subresource !== "") throw refusal(request, `unexpected subresource ${subresource}`);
+    const { spec } = request.object as PodCertificateRequest;
+    if (spec.nodeName !== nodeName) throw refusal(request, `PodCertificateRequest.Spec.NodeName=${goQuote(spec.nodeName)}, which is not the requesting node ${goQuote(nodeName)}`);
+    const ofPod = goQuote(`${namespace}/${spec.podName}`);
+    const node = await found(nodes, "node", spec.nodeName, { namespace: "", signal });
+    if (node.metadata.uid !== spec.nodeUID) throw notYet(`PodCertificateRequest for pod ${ofPod} names node UID ${goQuote(spec.nodeUID)}, inconsistent with the running node (${goQuote(node.metadata.uid)})`);
+    const pod = await found(pods, "pod", spec.podName, { namespace, signal });
+    if (spec.podUID !== pod.metadata.uid) throw notYet(`PodCertificateRequest for pod ${ofPod} contains pod UID (${goQuote(spec.podUID)}) which differs from running pod ${goQuote(pod.metadata.uid)}`);
+    if (pod.spec.nodeName !== spec.nodeName) throw refusal(request, `pod ${ofPod} is not running on node ${goQuote(spec.nodeName)} named in the PodCertificateRequest`);
+    if (pod.metadata.annotations?.[MIRROR_POD_ANNOTATION] !== undefined) throw refusal(request, `pod ${ofPod} is a mirror pod`);
+    const { serviceAccountName = "" } = pod.spec;
+    if (spec.serviceAccountName !== serviceAccountName) throw refusal(request, `PodCertificateRequest for pod ${ofPod} contains serviceAccountName (${goQuote(spec.serviceAccountName)}) that differs from running pod (${goQuote(serviceAccountName)})`);
+    const account = await found(serviceAccounts, "service account", spec.serviceAccountName, { namespace, signal });
+    if (spec.serviceAccountUID !== account.metadata.uid) throw notYet(`PodCertificateRequest for pod ${ofPod} names service account UID ${goQuote(spec.serviceAccountUID)}, which differs from the running service account (${goQuote(account.metadata.uid)})`);
+  };
 }
 
 /** Tokens for pods that run on the node, and for audiences those pods ask for. */

@@ -2,13 +2,14 @@ import { describe, expect, test } from "vitest";
 import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { CSIDriver } from "../api/gen/storage.v1.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { NO_ALT_NAMES } from "../pki/alt-names.ts";
 import { generateKey } from "../pki/authority.ts";
 import { createCertificateRequest } from "../pki/certificate-request.ts";
+import { podCertificateSigning } from "./certificates.ts";
 import { forbiddenNodeLabels } from "./node-labels.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { taintNodesByCondition } from "./taint-nodes-by-condition.ts";
@@ -26,8 +27,9 @@ const pods = staticInformer<Pod>(
   pod("default/lost", "node-1", { volumes: [{ name: "c", csi: { driver: "csi.z" } }, { name: "d", csi: { driver: "csi.z" } }, { name: "e", ephemeral: { volumeClaimTemplate: { spec: {} } } }] }),
 );
 const nodes = staticInformer<Node>(stored<Node>("v1", "Node", "node-1", { metadata: { uid: "node-uid" } }));
+const serviceAccounts = staticInformer<ServiceAccount>(stored<ServiceAccount>("v1", "ServiceAccount", "default/robot", { metadata: { uid: "robot-uid" } }));
 const plugin = nodeRestriction({
-  pods, nodes, authorizer,
+  pods, nodes, authorizer, serviceAccounts, certifiesPods: true,
   claims: staticInformer<PersistentVolumeClaim>(stored<PersistentVolumeClaim>("v1", "PersistentVolumeClaim", "default/data", { spec: { volumeName: "pv" } })),
   volumes: staticInformer<PersistentVolume>(stored<PersistentVolume>("v1", "PersistentVolume", "pv", { spec: { csi: { driver: "csi.y" } } })),
   csiDrivers: staticInformer<CSIDriver>(stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.x", { spec: { tokenRequests: [{ audience: "x" }] } }), stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.y", { spec: { tokenRequests: [{ audience: "y" }] } }),
@@ -149,4 +151,45 @@ describe("tokens", () => {
   });
 
   test("an audience no volume asks for is a permission of its own", () => expect(asked.find((one) => one.isResource && one.resource === "vault")).toMatchObject({ verb: "request-serviceaccounts-token-audience", namespace: "default", name: "web" }));
+});
+
+describe("certificates of pods", () => {
+  const certified = staticInformer<Pod>(
+    pod("ns/p", "node-1", { serviceAccountName: "robot" }, { uid: "p-uid" }), pod("ns/other", "node-2", { serviceAccountName: "robot" }, { uid: "p-uid" }), pod("ns/lonely", "node-1", { serviceAccountName: "gone" }, { uid: "p-uid" }),
+    pod("ns/mirror", "node-1", { serviceAccountName: "robot" }, { uid: "p-uid", annotations: { "kubernetes.io/config.mirror": "x" } }),
+  );
+  const accounts = staticInformer<ServiceAccount>(stored<ServiceAccount>("v1", "ServiceAccount", "ns/robot", { metadata: { uid: "robot-uid" } }));
+  const deps = { pods: certified, nodes, authorizer, serviceAccounts: accounts, claims: staticInformer<PersistentVolumeClaim>(), volumes: staticInformer<PersistentVolume>(), csiDrivers: staticInformer<CSIDriver>() };
+  const SPEC = { nodeName: "node-1", nodeUID: "node-uid", podName: "p", podUID: "p-uid", serviceAccountName: "robot", serviceAccountUID: "robot-uid" };
+  const asks = (spec: object, rest: object = {}, certifiesPods = true): Promise<string> =>
+    runPlugin(nodeRestriction({ ...deps, certifiesPods }), admissionRequest({ user: NODE, resource: "podcertificaterequests.certificates.k8s.io", namespace: "ns", name: "", object: { metadata: { generateName: "req-" }, spec: { ...SPEC, ...spec } }, ...rest }));
+  const forbidden = 'podcertificaterequests.certificates.k8s.io "req-" is forbidden: ';
+  test.each<[object, string]>([
+    [{}, "ok"],
+    [{ nodeName: "node-2" }, `${forbidden}PodCertificateRequest.Spec.NodeName="node-2", which is not the requesting node "node-1"`],
+    [{ nodeUID: "x" }, '500 PodCertificateRequest for pod "ns/p" names node UID "x", inconsistent with the running node ("node-uid")'],
+    [{ podName: "gone" }, '500 while retrieving pod "ns/gone" named in the PodCertificateRequest: pod "gone" not found'],
+    [{ podUID: "x" }, '500 PodCertificateRequest for pod "ns/p" contains pod UID ("x") which differs from running pod "p-uid"'],
+    [{ podName: "other" }, `${forbidden}pod "ns/other" is not running on node "node-1" named in the PodCertificateRequest`],
+    [{ podName: "mirror" }, `${forbidden}pod "ns/mirror" is a mirror pod`],
+    [{ serviceAccountName: "x" }, `${forbidden}PodCertificateRequest for pod "ns/p" contains serviceAccountName ("x") that differs from running pod ("robot")`],
+    [{ podName: "lonely", serviceAccountName: "gone" }, '500 while retrieving service account "ns/gone" named in the PodCertificateRequest: serviceaccount "gone" not found'],
+    [{ serviceAccountUID: "x" }, '500 PodCertificateRequest for pod "ns/p" names service account UID "x", which differs from the running service account ("robot-uid")'],
+  ])("%j", async (spec, answer) => expect(await asks(spec)).toBe(answer));
+
+  test("only where they are switched on, and only made", async () => {
+    expect(await asks({}, {}, false)).toBe(`${forbidden}PodCertificateRequest feature gate is disabled`);
+    expect(await asks({}, { operation: "UPDATE" })).toBe(`${forbidden}unexpected operation UPDATE`);
+    expect(await asks({}, { resource: "podcertificaterequests.certificates.k8s.io/status" })).toBe(`${forbidden}unexpected subresource status`);
+  });
+
+  test("who may sign for the signer says what has come of a request", async () => {
+    const signing = podCertificateSigning({ ...authorizer, authorize: (attributes) => ({ decision: attributes.isResource && attributes.verb === "sign" && attributes.resource === "signers" && attributes.name === "e.com/*" ? "allow" : "no-opinion", reason: "" }) });
+    const says = (signerName: string, status: object): Promise<string> => runPlugin(signing, admissionRequest({
+      user: { name: "jane", groups: [] }, resource: "podcertificaterequests.certificates.k8s.io/status", operation: "UPDATE", namespace: "ns", name: "req-1", object: { spec: { signerName: "e.com/other" }, status }, old: { spec: { signerName } },
+    }));
+    const denied = { conditions: [{ type: "Denied" }] };
+    expect([await says("e.com/s", denied), await says("other.com/s", {})]).toEqual(["ok", "ok"]);
+    expect(await says("other.com/s", denied)).toBe('422 PodCertificateRequest.certificates.k8s.io "req-1" is invalid: spec.signerName: Forbidden: User "jane" is not permitted to "sign" for signer "other.com/s"');
+  });
 });

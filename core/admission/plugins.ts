@@ -27,7 +27,7 @@ import type { Metrics } from "../observe/metrics.ts";
 import { alwaysAdmit, alwaysDeny } from "./always.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { limitPodHardAntiAffinityTopology } from "./anti-affinity.ts";
-import { certificateApproval, certificateSigning, certificateSubjectRestriction, clusterTrustBundleAttest } from "./certificates.ts";
+import { certificateApproval, certificateSigning, certificateSubjectRestriction, clusterTrustBundleAttest, podCertificateSigning } from "./certificates.ts";
 import { claimStatusAuthorization } from "./claim-status.ts";
 import { defaultIngressClass } from "./default-ingress-class.ts";
 import { defaultTolerationSeconds, type DefaultTolerationSecondsOptions } from "./default-toleration-seconds.ts";
@@ -67,6 +67,8 @@ const IMAGE_POLICY = "ImagePolicyWebhook";
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["PodGroupProtection", "PodGroupWorkloadExists", "JobValidation"]);
 
 export interface AdmissionDeps {
+  /** Nodes may ask for certificates for their pods; default: none may. */
+  readonly certifiesPods?: boolean;
   /** As a member of system:masters. */
   readonly client: Client;
   /** Over the same client. */
@@ -100,10 +102,10 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   if (enabled.includes(IMAGE_POLICY) && !configurations.has(IMAGE_POLICY)) throw new Error(`configuration of admission plugin ${IMAGE_POLICY}: no config specified`);
   for (const name of enabled) if (disabled.includes(name)) throw new Error(`admission plugin ${name} is both enabled and disabled`);
   const on = ({ name }: AdmissionPlugin): boolean => !disabled.includes(name) && (enabled.includes(name) || !DEFAULT_OFF.has(name));
-  return [...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer)];
+  return [...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer), podCertificateSigning(deps.authorizer)];
 }
 
-function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics, reviewServer }: AdmissionDeps): AdmissionPlugin[] {
+function orderedPlugins({ certifiesPods = false, client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics, reviewServer }: AdmissionDeps): AdmissionPlugin[] {
   const informer = <T extends ApiObject>(ref: ResourceRef<T>): Informer<T> => informers.of(ref);
   const find = <T extends ApiObject>(ref: ResourceRef<T>): Lookup<T> => lookup(informer(ref), client.resource(ref));
   const configured = <T>(name: string, read: (configuration: unknown) => T): T => {
@@ -123,7 +125,7 @@ function orderedPlugins({ client, informers, authorizer, resourcesOf = builtInRe
     limitPodHardAntiAffinityTopology,
     limitRanger({ limitRanges: informer(LIMIT_RANGES), client: client.resource(LIMIT_RANGES) }),
     serviceAccountAdmission({ serviceAccounts: find(SERVICE_ACCOUNTS), clock, random }),
-    nodeRestriction({ pods: find(PODS), nodes, claims: find(PERSISTENT_VOLUME_CLAIMS), volumes: find(PERSISTENT_VOLUMES), csiDrivers: find(CSI_DRIVERS), authorizer }),
+    nodeRestriction({ pods: find(PODS), nodes, claims: find(PERSISTENT_VOLUME_CLAIMS), volumes: find(PERSISTENT_VOLUMES), csiDrivers: find(CSI_DRIVERS), serviceAccounts: find(SERVICE_ACCOUNTS), authorizer, certifiesPods }),
     taintNodesByCondition,
     alwaysPullImages,
     configured(IMAGE_POLICY, (given) => {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { staticInformer, stored } from "../../test/static-informer.ts";
+import type { PodCertificateRequest } from "../api/gen/certificates.v1beta1.ts";
 import type { PersistentVolume, Pod } from "../api/gen/core.v1.ts";
 import type { ResourceSlice } from "../api/gen/resource.v1.ts";
 import type { VolumeAttachment } from "../api/gen/storage.v1.ts";
@@ -37,10 +38,10 @@ const NODE_1: UserInfo = { name: "system:node:node-1", groups: ["system:nodes", 
 const NONE = "no relationship found between node 'node-1' and this object";
 
 /** "verb group/resource/subresource namespace name selector" → "allow", or the reason against it. */
-async function ask(text: string, user = NODE_1): Promise<string> {
+async function ask(text: string, user = NODE_1, by = authorizer): Promise<string> {
   const [verb = "", what = "", namespace = "-", name = "-", fieldSelector] = text.split(" ");
   const [group = "", resource = "", subresource = ""] = what.split("/");
-  const { decision, reason } = await authorizer.authorize({
+  const { decision, reason } = await by.authorize({
     isResource: true, verb, group: group === "core" ? "" : group, version: "v1", resource, subresource, namespace: namespace === "-" ? "" : namespace, name: name === "-" ? "" : name, path: "", user, fieldSelector,
   });
   return decision === "allow" ? "allow" : `no: ${reason}`;
@@ -92,4 +93,17 @@ test("access ends with the pod", async () => {
 
 test("rules are not listed, and a review says so", async () => {
   expect(await authorizer.rulesFor(NODE_1, "default")).toEqual({ resourceRules: [], pathRules: [], incomplete: true, evaluationError: "node authorizer does not support user rule resolution" });
+});
+
+const certificateRequests = staticInformer(...["node-1", "node-2"].map((nodeName) => stored<PodCertificateRequest>("certificates.k8s.io/v1beta1", "PodCertificateRequest", `ns/of-${nodeName}`, { spec: { nodeName } })));
+const certifying = nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, resourceSlices, certificateRequests, nodeRules: bootstrapPolicy(new Set(["PodCertificateRequest"])).clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules! });
+const SELECTED = "no: can only list/watch podcertificaterequests with nodeName field selector";
+test.each([
+  ["create", "ns -", "allow"], ["get", "ns of-node-1", "allow"], ["get", "ns of-node-2", `no: ${NONE}`], ["get", "ns -", "no: No Object name found"],
+  ["list", "- - spec.nodeName=node-1", "allow"], ["watch", "- - spec.nodeName=node-1,metadata.name=a", "allow"], ["watch", "- - spec.nodeName=node-2", SELECTED], ["list", "ns", SELECTED], ["list", "- - spec.nodeName!=node-1", SELECTED],
+  ["update", "ns of-node-1", "no: nodes may not update podcertificaterequests"], ["delete", "ns of-node-1", "no: nodes may not delete podcertificaterequests"],
+])("where certificates of pods are switched on: %s %s", async (verb, rest, answer) => expect(await ask(`${verb} certificates.k8s.io/podcertificaterequests ${rest}`, NODE_1, certifying)).toBe(answer));
+
+test("what has come of a request is not a node's to say", async () => {
+  expect(await ask("update certificates.k8s.io/podcertificaterequests/status ns of-node-1", NODE_1, certifying)).toBe("no: nodes may not access the status subresource of PodCertificateRequests");
 });

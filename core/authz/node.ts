@@ -9,6 +9,7 @@
  *
  * Source: kubernetes v1.36 plugin/pkg/auth/authorizer/node/{node_authorizer,graph}.go
  */
+import type { PodCertificateRequest } from "../api/gen/certificates.v1beta1.ts";
 import type { PersistentVolume, Pod } from "../api/gen/core.v1.ts";
 import type { PolicyRule } from "../api/gen/rbac.v1.ts";
 import type { ResourceSlice } from "../api/gen/resource.v1.ts";
@@ -28,6 +29,8 @@ export interface NodeAuthorizerOptions {
   readonly persistentVolumes: Informer<PersistentVolume>;
   readonly volumeAttachments: Informer<VolumeAttachment>;
   readonly resourceSlices: Informer<ResourceSlice>;
+  /** Absent: there are none, and no node may ask for any. */
+  readonly certificateRequests?: Informer<PodCertificateRequest> | undefined;
   /** Secrets and ConfigMaps that every node may read, since every node serves with them: certificates of Ingresses, authorities of their backends. */
   readonly servesWith?: ((resource: "secrets" | "configmaps", namespace: string, name: string) => boolean) | undefined;
   /** Of the role system:node. */
@@ -62,7 +65,7 @@ const VOLUME_SECRETS: Index<PersistentVolume> = { name: "secret", *valuesOf(volu
 const ALLOW: Decision = { decision: "allow", reason: "" };
 function no(reason = ""): Decision { return { decision: "no-opinion", reason }; }
 
-export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, resourceSlices, servesWith = () => false, nodeRules }: NodeAuthorizerOptions): Authorizer {
+export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, resourceSlices, certificateRequests, servesWith = () => false, nodeRules }: NodeAuthorizerOptions): Authorizer {
   function refers(node: string, what: string, namespace: string, name: string): boolean { return pods.by(REFERENCES, `${node} ${what} ${namespace}/${name}`).length > 0; }
 
   function usesVolume(node: string, volume: Readonly<PersistentVolume> | undefined): boolean {
@@ -76,6 +79,7 @@ export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, res
       case "persistentvolumes": return usesVolume(node, persistentVolumes.get(objectKey("", name)));
       case "volumeattachments": return volumeAttachments.get(objectKey("", name))?.spec.nodeName === node;
       case "resourceslices": return resourceSlices.get(objectKey("", name))?.spec.nodeName === node;
+      case "podcertificaterequests": return certificateRequests?.get(objectKey(namespace, name))?.spec.nodeName === node;
       case "secrets": return refers(node, resource, namespace, name) || servesWith(resource, namespace, name) || persistentVolumes.by(VOLUME_SECRETS, `${namespace}/${name}`).some((volume) => usesVolume(node, volume));
       case "configmaps": return refers(node, resource, namespace, name) || servesWith(resource, namespace, name);
       default: return refers(node, resource, namespace, name);
@@ -116,7 +120,7 @@ export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, res
       case "resource.k8s.io/resourceslices": return slices(node, attributes);
       case "/nodes": return nodes(node, attributes);
       case "/pods": return podsDecision(node, attributes);
-      case "certificates.k8s.io/podcertificaterequests": return no(); // behind a gate that is off
+      case "certificates.k8s.io/podcertificaterequests": return certificateRequests ? certificates(node, attributes) : no(); // behind a gate
       default: return undefined;
     }
   }
@@ -129,6 +133,16 @@ export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, res
       case "watch": case "list": case "deletecollection":
         return selects(attributes, "spec.nodeName", node) ? ALLOW : no("can only list/watch/deletecollection resourceslices with nodeName field selector");
       default: return no("only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection");
+    }
+  }
+
+  function certificates(node: string, attributes: ResourceAttributes): Decision {
+    if (attributes.subresource !== "") return no("nodes may not access the status subresource of PodCertificateRequests");
+    switch (attributes.verb) {
+      case "create": return ALLOW; // NodeRestriction sees the object, and checks for whom it is
+      case "get": return related(node, attributes);
+      case "list": case "watch": return selects(attributes, "spec.nodeName", node) ? ALLOW : no("can only list/watch podcertificaterequests with nodeName field selector");
+      default: return no(`nodes may not ${attributes.verb} podcertificaterequests`);
     }
   }
 

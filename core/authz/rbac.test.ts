@@ -300,6 +300,7 @@ test("what is behind a gate has its roles, and nodes their rule, where that is s
   expect(added("ClusterTrustBundle")).toEqual(["system:cluster-trust-bundle-discovery", "system:controller:kube-apiserver-serving-clustertrustbundle-publisher"]);
   expect(added("StorageVersionAPI")).toEqual(["system:controller:storage-version-garbage-collector"]);
   expect(added("StorageVersionMigrator")).toEqual(["system:controller:storage-version-migrator-controller"]);
+  expect(added("PodCertificateRequest")).toEqual(["system:controller:podcertificaterequestcleaner"]);
   const nodes = (gates: readonly string[]) => bootstrapPolicy(new Set(gates)).clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules!.filter(({ resources }) => resources?.includes("clustertrustbundles"));
   expect([nodes([]), nodes(["ClusterTrustBundle"])]).toEqual([[], [{ verbs: ["get", "list", "watch"], apiGroups: ["certificates.k8s.io"], resources: ["clustertrustbundles"] }]]);
 });

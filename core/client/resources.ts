@@ -6,7 +6,7 @@ import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
 import type { HorizontalPodAutoscaler } from "../api/gen/autoscaling.v2.ts";
 import type { CronJob, Job } from "../api/gen/batch.v1.ts";
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
-import type { ClusterTrustBundle } from "../api/gen/certificates.v1beta1.ts";
+import type { ClusterTrustBundle, PodCertificateRequest } from "../api/gen/certificates.v1beta1.ts";
 import type { StorageVersion } from "../api/gen/apiserverinternal.v1alpha1.ts";
 import type { Lease } from "../api/gen/coordination.v1.ts";
 import type { LeaseCandidate } from "../api/gen/coordination.v1beta1.ts";
@@ -128,6 +128,7 @@ export const VOLUME_ATTRIBUTES_CLASSES = ref<VolumeAttributesClass>("storage.k8s
 
 // certificates.k8s.io/v1beta1, where it is switched on
 export const CLUSTER_TRUST_BUNDLES = ref<ClusterTrustBundle>("certificates.k8s.io", "v1beta1", "clustertrustbundles", "ClusterTrustBundle", CLUSTER);
+export const POD_CERTIFICATE_REQUESTS = ref<PodCertificateRequest>("certificates.k8s.io", "v1beta1", "podcertificaterequests", "PodCertificateRequest", NAMESPACED);
 
 // storagemigration.k8s.io/v1beta1, where it is switched on
 export const STORAGE_VERSION_MIGRATIONS = ref<StorageVersionMigration>("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", CLUSTER);

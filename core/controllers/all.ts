@@ -12,6 +12,7 @@ import { addonsController } from "./addons/addons.ts";
 import type { ManifestFiles } from "./addons/manifest-directory.ts";
 import { attachDetachController } from "./attachdetach/attachdetach.ts";
 import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
+import { podCertificateRequestCleaner } from "./certificates/pod-certificate-requests.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
 import { cronJobController } from "./cronjob/cronjob.ts";
 import { daemonSetController } from "./daemonset/daemonset.ts";
@@ -119,6 +120,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly queues?: ControllerMetrics | undefined;
   /** Servers say in StorageVersions what they store. */
   readonly collectsStorageVersions?: boolean | undefined;
+  /** PodCertificateRequests are served. */
+  readonly certifiesPods?: boolean | undefined;
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** What API servers are called: no node gets a serving certificate for it. */
@@ -159,6 +162,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
     ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
+    ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];

@@ -28,7 +28,12 @@ export interface CertificateRequest {
 export function parseCertificateRequest(pem: string): CertificateRequest {
   const block = readPem(withoutPemHeaders(pem))[0];
   if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
-  const [info, algorithm, signature] = readChildren(expectTag(readOne(block.der), TAG.sequence, "certificate request"));
+  return decodeCertificateRequest(block.der);
+}
+
+/** Throws Asn1Error for what is no request. */
+export function decodeCertificateRequest(der: Uint8Array): CertificateRequest {
+  const [info, algorithm, signature] = readChildren(expectTag(readOne(der), TAG.sequence, "certificate request"));
   const [, subject, spki, attributes] = readChildren(expectTag(info, TAG.sequence, "certificate request"));
   let altNames = NO_ALT_NAMES;
   for (const attribute of attributes?.tag === contextTag(0) ? readChildren(attributes) : []) {
@@ -41,17 +46,20 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
   const signatureOid = readOid(readChildren(expectTag(algorithm, TAG.sequence, "algorithm"))[0]);
   const signed = { spki: spkiRaw, signature: readBitString(signature) };
   return {
-    raw: block.der, subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
+    raw: der, subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
     get signatureProblem() { return requestSignatureProblem(signatureOid, info!.raw, signed); },
   };
 }
 
 /** PEM. */
-export function createCertificateRequest(subject: Subject, altNames: AltNames, key: KeyObject): string {
+export function createCertificateRequest(subject: Subject, altNames: AltNames, key: KeyObject): string { return toPem("CERTIFICATE REQUEST", encodeCertificateRequest(subject, altNames, key)); }
+
+/** DER. */
+export function encodeCertificateRequest(subject: Subject, altNames: AltNames, key: KeyObject): Uint8Array {
   const attributes = isEmptyAltNames(altNames) ? [] : [
     sequence(oid(OID_EXTENSION_REQUEST), setOf(sequence(sequence(oid(OID_ALT_NAMES), octetString(encodeAltNames(altNames)))))),
   ];
   const info = sequence(integer(0), encodeSubject(subject), spkiOf(key), tlv(contextTag(0), ...attributes));
   const { algorithm, signature } = signDer(info, key);
-  return toPem("CERTIFICATE REQUEST", sequence(info, algorithm, bitString(signature)));
+  return sequence(info, algorithm, bitString(signature));
 }

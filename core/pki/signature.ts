@@ -72,7 +72,8 @@ function signatureProblem(algorithmOid: string, data: Uint8Array, { spki, signat
   }
 }
 
-function publicKeyOf(spki: Uint8Array): KeyObject { return createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" }); }
+/** Throws for what the engine knows no such key of. */
+export function publicKeyOf(spki: Uint8Array): KeyObject { return createPublicKey({ key: Buffer.from(spki), format: "der", type: "spki" }); }
 
 export function spkiOf(key: KeyObject): Uint8Array {
   return (key.type === "private" ? createPublicKey(key) : key).export({ format: "der", type: "spki" });

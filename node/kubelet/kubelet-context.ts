@@ -19,6 +19,7 @@ import { podCgroups } from "./resources/pod-cgroups.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { userNamespaces } from "./sandbox/user-namespaces.ts";
 import { startsAtATime, startTurns } from "./start-turns.ts";
+import type { PodCertificates } from "./volumes/pod-certificates.ts";
 import type { TokenSource } from "./volumes/service-account-token.ts";
 import { volumeMetrics } from "./volumes/volume-metrics.ts";
 import { volumeManager } from "./volumes/volumes.ts";
@@ -27,6 +28,7 @@ interface Parts {
   readonly events: EventRecorder;
   readonly objects: PodObjects;
   readonly tokens: TokenSource;
+  readonly certificates: PodCertificates;
   readonly plugins: NodePlugins;
   readonly node: NodeAgent;
   /** Of images that were pulled; absent: nobody asks. */
@@ -35,13 +37,13 @@ interface Parts {
   readonly life: AbortSignal;
 }
 
-export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, plugins: { csi, devices, claims, expander, placement }, node, records, life }: Parts): KubeletContext {
+export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, certificates, plugins: { csi, devices, claims, expander, placement }, node, records, life }: Parts): KubeletContext {
   const { settings, client, cri, clock, random, log, machine, metrics, mounts } = deps;
   const counted = kubeletMetrics(metrics, settings.nodeName);
   return {
     settings, cri, clock, random, log, events, mounts, exec: deps.exec, objects, services: deps.services, devices, claims, placement, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
     pullIdentity: (pod, signal) => pullIdentity(pod, { client, tokens, signal }),
-    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
+    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, certificates, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records, onPulled: counted.imagePulled, onEnsured: counted.imageEnsured }),
     starts: startTurns({ max: startsAtATime(machine), clock }),
     cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),

@@ -1,3 +1,4 @@
+import type { PodCertificateRequest } from "../../core/api/gen/certificates.v1beta1.ts";
 import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
@@ -24,6 +25,8 @@ export interface KubeletDeps {
   readonly pods: Informer<Pod>;
   /** All nodes, or this one; without it the API server is asked each time. */
   readonly nodes?: Informer<Node> | undefined;
+  /** Requests for certificates for pods of this node; asked for when there is a pod that wants one. */
+  readonly certificateRequests: () => Informer<PodCertificateRequest>;
   /** All services, for the environment of containers. */
   readonly services: Informer<Service>;
   readonly cri: Cri;

@@ -2,10 +2,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { PodCertificateRequest } from "../../core/api/gen/certificates.v1beta1.ts";
 import type { Container, Node, NodeStatus, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
 import { type EventRecorder, silentEvents } from "../../core/client/events.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
-import { CONFIG_MAPS, LEASES, NODES, PODS, SERVICES } from "../../core/client/resources.ts";
+import { CONFIG_MAPS, LEASES, NODES, PODS, POD_CERTIFICATE_REQUESTS, SERVICES } from "../../core/client/resources.ts";
 import { watchedInformer } from "../../core/client/watched-informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
@@ -80,9 +81,10 @@ async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<Ku
     const deps = { clock: fastClock, random: systemRandom, log };
     const pods = watchedInformer(api.client.resource(PODS), { ...deps, query: { fieldSelector: "spec.nodeName=n1" } });
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
+    const certificateRequests = () => watchedInformer<PodCertificateRequest>(api.client.resource(POD_CERTIFICATE_REQUESTS), deps);
     const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") }, ...more }; // how full this machine is does not matter
     const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
-    const node = kubelet({ ...deps, settings, client: api.client, pods, services, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { ...silentEvents, from: () => recorder }, metrics, ...others });
+    const node = kubelet({ ...deps, settings, client: api.client, pods, services, certificateRequests, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { ...silentEvents, from: () => recorder }, metrics, ...others });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
     return { api: node.api, stop: async () => { stop.abort(); await done; } };
   }

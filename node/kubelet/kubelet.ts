@@ -55,6 +55,7 @@ import { cadvisorMetrics } from "./stats/cadvisor.ts";
 import { cgroupRows, withProcesses } from "./stats/cgroup-rows.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { allowedSysctlProblem } from "./sysctls.ts";
+import { podCertificates } from "./volumes/pod-certificates.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
 
@@ -80,6 +81,13 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   // What pods are made of. Parts that need one another ask when it is time: nothing here is called before `run`.
   const objects = podObjects({ client, clock, log, signal, readsAnew: settings.readsObjectsAnew, onChange: (uid) => manager.worker(uid)?.wake() });
   const tokens = tokenSource({ client, clock, serverMs: deps.serverMs, random, log, signal });
+  const certificates = podCertificates({
+    client, requests: deps.certificateRequests, nodeName: settings.nodeName, node: () => node.current(), clock, serverMs: deps.serverMs, random, events, log, metrics, signal,
+    onChange(uid) {
+      context.volumes.retryNow(uid);
+      manager.worker(uid)?.wake();
+    },
+  });
   const plugins = nodePlugins({
     ...deps, tokens, events, signal, known, workers: () => manager.workers(), onClaimDriver: wakeAll, onNode: () => node.refresh(), onHealth: tellHealth,
     onDriver() {
@@ -91,7 +99,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const pulls = join(settings.dataDir, PULL_RECORDS);
   const onChecked = pullRecordMetrics(metrics, pulls);
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ root: pulls, nowMs: clock.nowMs, verification: settings.pullVerification, onChecked });
-  const context = kubeletContext(deps, { events, objects, tokens, plugins, node, records, life: signal });
+  const context = kubeletContext(deps, { events, objects, tokens, certificates, plugins, node, records, life: signal });
 
   // The pods, and what tells of them.
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });

@@ -12,7 +12,7 @@ type Part<T extends ApiObject> = Extract<Subresource<T>, { type: "part" }>;
 interface StatusOptions<T extends ApiObject> {
   /** After spec and metadata have been put back. Mutates `next`. */
   readonly prepare?: (next: T, old: Readonly<T>, context: WriteContext) => void;
-  readonly validate?: (next: Readonly<T>, old: Readonly<T>) => Iterable<FieldError>;
+  readonly validate?: (next: Readonly<T>, old: Readonly<T>, context?: WriteContext) => Iterable<FieldError>;
   /** Texts for the Warning header. */
   readonly warnings?: (next: Readonly<T>) => Iterable<string>;
   /** Labels, annotations, finalizers and owners stay as they were. Default: a status update may change them, as upstream lets most kinds do. */

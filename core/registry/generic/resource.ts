@@ -104,7 +104,7 @@ export type Subresource<T extends ApiObject = ApiObject> =
       readonly generation?: false;
       /** Takes the part from `next` and all the rest from `old`. Mutates `next`. */
       prepare(next: T, old: Readonly<T>, context: WriteContext): void;
-      validate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;
+      validate?(next: Readonly<T>, old: Readonly<T>, context?: WriteContext): Iterable<FieldError>;
       /** Texts for the Warning header. */
       warnings?(next: Readonly<T>): Iterable<string>;
     }

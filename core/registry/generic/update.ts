@@ -73,7 +73,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
 function ownErrors(target: Target, next: ApiObject, old: Readonly<ApiObject>, options: UpdateOptions): readonly FieldError[] {
   const { definition } = target, { subresource, context } = options;
   const { common, change, whole } = updateErrors(target, next, old, options);
-  if (subresource) return [...common, ...(definition.updateOrder === "change last" ? [...whole, ...change] : [...change, ...whole]), ...gathered(subresource.validate?.(next, old))];
+  if (subresource) return [...common, ...(definition.updateOrder === "change last" ? [...whole, ...change] : [...change, ...whole]), ...gathered(subresource.validate?.(next, old, context))];
   const found = gathered(definition.validate?.(next, old, context)), foundChange = gathered(definition.validateUpdate?.(next, old, options.emptied?.()));
   switch (definition.updateOrder) {
     case "change first": return [...common, ...change, ...foundChange, ...whole, ...found];

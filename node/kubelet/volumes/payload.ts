@@ -12,6 +12,7 @@ import { effectiveSecurityContext } from "../containers/security-context.ts";
 import { allContainers, findContainer } from "../pod-spec.ts";
 import { unlessMissing } from "../objects/unless-missing.ts";
 import type { Payload, PayloadFile } from "./atomic-writer.ts";
+import type { PodCertificate } from "./pod-certificates.ts";
 import { trustAnchors } from "./trust-anchors.ts";
 
 export interface PayloadFacts {
@@ -22,6 +23,8 @@ export interface PayloadFacts {
   token(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
   /** All there are. */
   trustBundles(): Promise<readonly Readonly<ClusterTrustBundle>[]>;
+  /** What the source of this place in the volume was certified with. Throws an Error for the user. */
+  certificate(index: number): PodCertificate;
 }
 
 const MODE_DEFAULT = 0o644;
@@ -72,13 +75,13 @@ export function downwardPayload({ pod, hostIps, allocatable }: PayloadFacts, ite
 
 export async function projectedPayload(facts: PayloadFacts, { sources = [], defaultMode }: ProjectedVolumeSource): Promise<Payload> {
   const mode = defaultMode ?? MODE_DEFAULT;
-  const parts = await Promise.allSettled(sources.map((source) => projectionPayload(facts, source, mode)));
+  const parts = await Promise.allSettled(sources.map((source, index) => projectionPayload(facts, source, { mode, index })));
   const errors = [...new Set(parts.flatMap((part) => (part.status === "rejected" ? [(part.reason as Error).message] : [])))]; // each is told once
   if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
   return new Map(parts.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
 }
 
-async function projectionPayload(facts: PayloadFacts, { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate }: VolumeProjection, mode: number): Promise<Payload> {
+async function projectionPayload(facts: PayloadFacts, { configMap, secret, downwardAPI, serviceAccountToken, clusterTrustBundle, podCertificate }: VolumeProjection, { mode, index }: { readonly mode: number; readonly index: number }): Promise<Payload> {
   if (configMap) return await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode });
   if (secret) return await secretPayload(facts, secret.name ?? "", { items: secret.items, optional: secret.optional, mode });
   if (downwardAPI) return downwardPayload(facts, downwardAPI.items ?? [], mode);
@@ -92,7 +95,12 @@ async function projectionPayload(facts: PayloadFacts, { configMap, secret, downw
     const data = Buffer.from(trustAnchors(clusterTrustBundle, await facts.trustBundles()));
     return new Map([[clean(clusterTrustBundle.path), { data, mode: isPrivate(facts.pod, uid) ? TOKEN_MODE_PRIVATE : mode, uid }]]);
   }
-  if (podCertificate) throw new Error("PodCertificate projection is not supported by this node");
+  if (podCertificate) {
+    const uid = commonUser(facts.pod);
+    const { key, chain } = facts.certificate(index);
+    const files = [[podCertificate.credentialBundlePath, key + chain], [podCertificate.keyPath, key], [podCertificate.certificateChainPath, chain]] as const;
+    return new Map(files.flatMap(([path, text]) => (path ? [[clean(path), { data: Buffer.from(text), mode: isPrivate(facts.pod, uid) ? TOKEN_MODE_PRIVATE : mode, uid }] as const] : [])));
+  }
   return new Map();
 }
 

@@ -9,6 +9,7 @@ import type { Mounts } from "../../os/mount.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import type { CsiVolumes } from "../csi/csi-volumes.ts";
 import type { ClaimExpander } from "./expand-claim.ts";
+import type { PodCertificates } from "./pod-certificates.ts";
 import type { TokenSource } from "./service-account-token.ts";
 import type { VolumeMetrics } from "./volume-metrics.ts";
 
@@ -19,6 +20,7 @@ export interface VolumeDeps {
   readonly client: Client;
   readonly objects: ObjectSource;
   readonly tokens: TokenSource;
+  readonly certificates: PodCertificates;
   readonly mounts: Mounts;
   readonly exec: Exec;
   readonly clock: Clock;

@@ -170,7 +170,7 @@ test.each([
 test("what the files say", async () => {
   const pod = { metadata: { name: "p", namespace: "n" }, spec: { containers: [{ name: "c", securityContext: { runAsUser: 7 } }] } } as Pod;
   const facts: PayloadFacts = {
-    pod, hostIps: [], allocatable: {}, token: async () => "tok", trustBundles: async () => [{ metadata: { name: "ca" }, spec: { trustBundle: toPem("CERTIFICATE", Buffer.from("x")) } } as never],
+    pod, hostIps: [], allocatable: {}, token: async () => "tok", certificate: (index) => ({ key: `key ${index};`, chain: "chain" }), trustBundles: async () => [{ metadata: { name: "ca" }, spec: { trustBundle: toPem("CERTIFICATE", Buffer.from("x")) } } as never],
     objects: {
       configMap: async (_, name) => { if (name !== "cfg") throw notFound({ group: "", resource: "configmap" }, name); return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, uid: "", resourceVersion: "", creationTimestamp: "" }, data: { a: "1" }, binaryData: { b: "AAE=" } }; },
       secret: async (_, name) => { throw notFound({ group: "", resource: "secret" }, name); },
@@ -195,6 +195,8 @@ test("what the files say", async () => {
   }
   const anchors = await projectedPayload(facts, { sources: [{ clusterTrustBundle: { name: "ca", path: "d/ca.crt" } }] });
   expect([...anchors].map(([path, { data, mode, uid }]) => [path, String(data), mode, uid])).toEqual([["d/ca.crt", toPem("CERTIFICATE", Buffer.from("x")), 0o600, 7]]);
+  const certified = await projectedPayload(facts, { sources: [{ downwardAPI: {} }, { podCertificate: { signerName: "e.com/s", keyType: "ED25519", credentialBundlePath: "d/bundle.pem", keyPath: "key.pem", certificateChainPath: "chain.pem" } }, { podCertificate: { keyPath: "other.pem" } }] });
+  expect([...certified].map(([path, { data, mode, uid }]) => [path, String(data), mode, uid])).toEqual([["d/bundle.pem", "key 1;chain", 0o600, 7], ["key.pem", "key 1;", 0o600, 7], ["chain.pem", "chain", 0o600, 7], ["other.pem", "key 2;", 0o600, 7]]);
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { secret: { name: "s" } }] })).rejects.toThrow(/^secret "s" not found$/);
 });

@@ -52,8 +52,8 @@ export interface Volumes {
   /** Uids of pods that left something behind on this machine. */
   leftBehind(): Promise<readonly string[]>;
   hasAny(podUid: string): Promise<boolean>;
-  /** Something has come that a volume may have failed for: the next `prepare` tries again. */
-  retryNow(): void;
+  /** Something has come that a volume may have failed for, of any pod or of this one: the next `prepare` tries again. */
+  retryNow(podUid?: string): void;
   /** For the node's status: volumes that others attach. */
   inUse(): Promise<readonly string[]>;
 }
@@ -120,6 +120,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     await deps.csi?.tearDown(podUid, signal);
     deps.expander.released(podUid);
     deps.tokens.forget(podUid);
+    deps.certificates.forget(podUid);
     await unmountNfs(deps, podDir, signal);
     mounts.unmountAll(podDir);
     const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
@@ -145,7 +146,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       return new Map(results.flatMap((result, i) => (result.status === "fulfilled" ? [[wanted[i]!.name, result.value] as const] : [])));
     },
 
-    retryNow: () => failures.clear(),
+    retryNow(podUid) { for (const key of failures.keys()) if (podUid === undefined || key.startsWith(`${podUid}/`)) failures.delete(key); },
 
     inUse: async () => [...((await deps.csi?.inUse()) ?? []), ...(await iscsi.inUse())],
 

@@ -131,7 +131,8 @@ function* validatePodCertificate(path: string, projection: PodCertificateProject
   if (files === 0) yield required(path, "specify at least one of credentialBundlePath, keyPath, and certificateChainPath");
 }
 
-function* validateUserAnnotations(path: string, annotations: Readonly<Record<string, string>>): Iterable<FieldError> {
+/** What is said to a signer of certificates of pods. */
+export function* validateUserAnnotations(path: string, annotations: Readonly<Record<string, string>>): Iterable<FieldError> {
   let bytes = 0;
   for (const [name, value] of Object.entries(annotations)) {
     yield* isDomainPrefixedKey(path, name.toLowerCase());
