@@ -41,7 +41,7 @@ export const ingresses = defineResource<Ingress>({
   subresources: {
     status: statusPart<Ingress>({
       *validate({ status }, old) {
-        const known = (old.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => (ip ? [ip] : []));
+        const known = new Set((old.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => (ip ? [ip] : [])));
         for (const [i, point] of (status?.loadBalancer?.ingress ?? []).entries()) yield* validatePoint(index("status.loadBalancer.ingress", i), point, known);
       },
       warnings: ({ status }) => ingressWarnings(status?.loadBalancer?.ingress),
@@ -109,7 +109,7 @@ function* validateTls(path: string, { hosts = [], secretName = "" }: IngressTLS,
   if (!allowSecrets && secretName !== "") yield* isDns1123Subdomain(child(path, "secretName"), secretName);
 }
 
-function* validatePoint(path: string, { ip, hostname }: IngressLoadBalancerIngress, known: readonly string[]): Iterable<FieldError> {
+function* validatePoint(path: string, { ip, hostname }: IngressLoadBalancerIngress, known: ReadonlySet<string>): Iterable<FieldError> {
   if (ip) yield* legacyIp(child(path, "ip"), ip, known);
   if (!hostname) return;
   yield* isDns1123Subdomain(child(path, "hostname"), hostname);

@@ -31,12 +31,12 @@ export const networkPolicies = defineResource<NetworkPolicy>({
 });
 
 /** What an update may keep although it is wrong. */
-interface Kept { readonly allowInvalidValues: boolean; readonly ranges: readonly string[] }
+interface Kept { readonly allowInvalidValues: boolean; readonly ranges: ReadonlySet<string> }
 
 function* validateSpec(path: string, spec: Readonly<NetworkPolicySpec>, old: Readonly<NetworkPolicySpec> | undefined): Iterable<FieldError> {
   const kept: Kept = {
     allowInvalidValues: old !== undefined && validateLabelSelector(old.podSelector, "").length > 0,
-    ranges: old ? [...peersOf("", old)].flatMap(([, { ipBlock }]) => (ipBlock ? [ipBlock.cidr, ...(ipBlock.except ?? [])] : [])) : [],
+    ranges: new Set(old ? [...peersOf("", old)].flatMap(([, { ipBlock }]) => (ipBlock ? [ipBlock.cidr, ...(ipBlock.except ?? [])] : [])) : []),
   };
   yield* validateLabelSelector(spec.podSelector, child(path, "podSelector"), kept);
   for (const [i, { ports, from }] of (spec.ingress ?? []).entries()) yield* validateRule(index(child(path, "ingress"), i), { ports, peers: from, field: "from" }, kept);
@@ -82,7 +82,7 @@ function* validatePeer(path: string, { podSelector, namespaceSelector, ipBlock }
   else if (ipBlock && (podSelector || namespaceSelector)) yield forbidden(path, "may not specify both ipBlock and another peer");
 }
 
-function* validateBlock(path: string, { cidr, except = [] }: IPBlock, known: readonly string[]): Iterable<FieldError> {
+function* validateBlock(path: string, { cidr, except = [] }: IPBlock, known: ReadonlySet<string>): Iterable<FieldError> {
   const cidrPath = child(path, "cidr");
   if (!cidr) { yield required(cidrPath); return; }
   yield* legacyCidr(cidrPath, cidr, known);

@@ -19,12 +19,14 @@ export const csiNodes = defineResource<CSINode>({
   generation: false, unconditionalUpdate: false,
   *validate({ spec }): Iterable<FieldError> {
     const drivers = spec.drivers ?? [];
-    for (const [i, driver] of drivers.entries()) yield* validateDriver(index("spec.drivers", i), driver, drivers.slice(0, i));
+    const cameBefore = repeats<string>();
+    for (const [i, driver] of drivers.entries()) yield* validateDriver(index("spec.drivers", i), driver, cameBefore(driver.name));
   },
   /** A driver stays as it was but for how many volumes it can have. */
   *validateUpdate(next, old) {
+    const named = Map.groupBy(next.spec.drivers ?? [], ({ name }) => name);
     for (const before of old.spec.drivers ?? [])
-      for (const driver of next.spec.drivers ?? []) if (driver.name === before.name) yield* immutable("spec.drivers", withoutCount(driver), withoutCount(before));
+      for (const driver of named.get(before.name) ?? []) yield* immutable("spec.drivers", withoutCount(driver), withoutCount(before));
   },
 });
 
@@ -33,12 +35,12 @@ function withoutCount({ name, nodeID, topologyKeys }: Readonly<CSINodeDriver>): 
   return { Name: name, NodeID: nodeID, TopologyKeys: topologyKeys ?? null, Allocatable: null };
 }
 
-function* validateDriver(path: string, { name, nodeID, topologyKeys, allocatable }: CSINodeDriver, before: readonly CSINodeDriver[]): Iterable<FieldError> {
+function* validateDriver(path: string, { name, nodeID, topologyKeys, allocatable }: CSINodeDriver, isRepeated: boolean): Iterable<FieldError> {
   yield* csiDriverName(child(path, "name"), name);
   if (!nodeID) yield required(child(path, "nodeID"));
   else if (byteLength(nodeID) > NODE_ID_BYTES_MAX) yield invalid(child(path, "nodeID"), nodeID, `must be ${NODE_ID_BYTES_MAX} characters or less`);
   yield* nonNegative(child(path, "allocatable", "count"), allocatable?.count);
-  if (before.some((other) => other.name === name)) yield duplicate(child(path, "name"), name);
+  if (isRepeated) yield duplicate(child(path, "name"), name);
   const cameBefore = repeats<string>();
   for (const key of topologyKeys ?? []) {
     if (key === "") yield required(path);

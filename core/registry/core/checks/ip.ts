@@ -99,8 +99,8 @@ const IP_WRONG = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)"
 const CIDR_WRONG = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 /** Of a field older than strict checks; values in `known` were stored before and stay. */
-export function* legacyIp(path: string, text: string, known: readonly string[] = []): Iterable<FieldError> {
-  if (PLAIN_V4.test(text) || known.includes(text)) return;
+export function* legacyIp(path: string, text: string, known?: ReadonlySet<string>): Iterable<FieldError> {
+  if (PLAIN_V4.test(text) || known?.has(text)) return;
   const address = parseAddress(text);
   if (!address) { yield invalid(path, text, IP_WRONG); return; }
   if (!address.strict) yield invalid(path, text, "must not have leading 0s");
@@ -114,8 +114,8 @@ export function* strictIp(path: string, text: string): Iterable<FieldError> {
   if (canonical !== text) yield invalid(path, text, `must be in canonical form (${goQuote(canonical)})`);
 }
 
-export function* legacyCidr(path: string, text: string, known: readonly string[] = []): Iterable<FieldError> {
-  if (known.includes(text)) return;
+export function* legacyCidr(path: string, text: string, known?: ReadonlySet<string>): Iterable<FieldError> {
+  if (known?.has(text)) return;
   const range = parseRange(text);
   if (!range) { yield invalid(path, text, CIDR_WRONG); return; }
   if (!range.strict) yield invalid(path, text, "must not have leading 0s in IP or prefix length");

@@ -29,7 +29,7 @@ export function* validateClusterIps(service: Readonly<Service>, old: Readonly<Se
   }
   if (ipFamilyPolicy !== undefined && !POLICIES.includes(ipFamilyPolicy)) yield notSupported(POLICY, ipFamilyPolicy, POLICIES);
 
-  const wrong = [...validateIps(clusterIPs, old?.spec.clusterIPs)];
+  const wrong = [...validateIps(clusterIPs, new Set(old?.spec.clusterIPs))];
   yield* wrong;
   if (clusterIPs.length > 2) yield invalid(IPS, clusterIPs, "may only hold up to 2 values");
   if (wrong.length > 0) return;
@@ -44,7 +44,7 @@ export function* validateClusterIps(service: Readonly<Service>, old: Readonly<Se
   }
 }
 
-function* validateIps(ips: readonly string[], known: readonly string[] | undefined): Iterable<FieldError> {
+function* validateIps(ips: readonly string[], known: ReadonlySet<string>): Iterable<FieldError> {
   for (const [i, ip] of ips.entries()) {
     if (i === 0 && ip === "None") {
       if (ips.length > 1) yield invalid(IPS, ips, "'None' must be the first and only value");

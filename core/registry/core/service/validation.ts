@@ -38,8 +38,9 @@ export function* validateService(service: Readonly<Service>, old?: Readonly<Serv
   yield* oneOf("spec.sessionAffinity", spec.sessionAffinity, ["ClientIP", "None"]);
   yield* validateAffinityConfig(service);
   yield* validateClusterIps(service, old);
+  const knownIps = new Set(old?.spec.externalIPs);
   for (const [i, ip] of (spec.externalIPs ?? []).entries()) {
-    const errors = [...legacyIp(index("spec.externalIPs", i), ip, old?.spec.externalIPs)];
+    const errors = [...legacyIp(index("spec.externalIPs", i), ip, knownIps)];
     yield* errors.length > 0 ? errors : endpointIp(index("spec.externalIPs", i), ip);
   }
   yield* oneOf("spec.type", spec.type, TYPES);
@@ -112,7 +113,7 @@ function* validateLoadBalancerFields(service: Readonly<Service>, old: Readonly<S
   if ((spec.loadBalancerSourceRanges ?? []).length > 0) {
     const path = "spec.LoadBalancerSourceRanges";
     if (!isLoadBalancer) yield forbidden(path, ONLY_LOAD_BALANCERS);
-    const known = (old?.spec.loadBalancerSourceRanges ?? []).map((range) => range.trim());
+    const known = new Set((old?.spec.loadBalancerSourceRanges ?? []).map((range) => range.trim()));
     for (const [i, range] of spec.loadBalancerSourceRanges!.entries()) yield* legacyCidr(index(path, i), range.trim(), known);
   } else if (annotation !== undefined) {
     const path = key("metadata.annotations", SOURCE_RANGES);
@@ -158,7 +159,7 @@ export function* validateLoadBalancerStatus(path: string, status: LoadBalancerSt
   const at = child(path, "ingress");
   const ingress = status?.ingress ?? [];
   if (type !== "LoadBalancer" && ingress.length > 0) { yield forbidden(at, "may only be used when `spec.type` is 'LoadBalancer'"); return; }
-  const known = (old?.ingress ?? []).flatMap(({ ip }) => (ip ? [ip] : []));
+  const known = new Set((old?.ingress ?? []).flatMap(({ ip }) => (ip ? [ip] : [])));
   for (const [i, { ip = "", ipMode, hostname = "" }] of ingress.entries()) {
     const item = index(at, i);
     if (ip !== "") yield* legacyIp(child(item, "ip"), ip, known);

@@ -33,10 +33,10 @@ export function* validateStatusUpdate(next: Readonly<Pod>, old: Readonly<Pod>, r
   yield* validateTransitions("status.initContainerStatuses", status.initContainerStatuses, before.initContainerStatuses, old.spec, old.spec.initContainers);
   yield* validateTransitions("status.ephemeralContainerStatuses", status.ephemeralContainerStatuses, before.ephemeralContainerStatuses, old.spec, undefined);
   yield* validateClaimStatuses(status, next.spec);
-  yield* validateAddresses("status.podIPs", (status.podIPs ?? []).map(({ ip }) => ip), (before.podIPs ?? []).map(({ ip }) => ip));
+  yield* validateAddresses("status.podIPs", (status.podIPs ?? []).map(({ ip }) => ip), new Set((before.podIPs ?? []).map(({ ip }) => ip)));
   const hostIps = (status.hostIPs ?? []).map(({ ip }) => ip);
   if (hostIps.length > 0 && (status.hostIP ?? "") !== hostIps[0]) yield invalid("status.hostIPs[0].ip", hostIps[0], "must be equal to `hostIP`");
-  yield* validateAddresses("status.hostIPs", hostIps, (before.hostIPs ?? []).map(({ ip }) => ip));
+  yield* validateAddresses("status.hostIPs", hostIps, new Set((before.hostIPs ?? []).map(({ ip }) => ip)));
   for (const [field, containers] of [["containerStatuses", next.spec.containers], ["initContainerStatuses", next.spec.initContainers], ["ephemeralContainerStatuses", undefined]] as const) {
     const path = child("status", field);
     yield* validateUsers(path, status[field] ?? [], next.spec.os?.name);
@@ -96,7 +96,7 @@ function mayRestart(container: Readonly<Container>, spec: Readonly<PodSpec>, exi
   return policy === "Always" || (policy === "OnFailure" && exitCode !== 0);
 }
 
-function* validateAddresses(path: string, ips: readonly string[], known: readonly string[]): Iterable<FieldError> {
+function* validateAddresses(path: string, ips: readonly string[], known: ReadonlySet<string>): Iterable<FieldError> {
   for (const [i, ip] of ips.entries()) yield* legacyIp(index(path, i), ip, known);
   const none = ips.findIndex((ip) => familyOf(ip) === undefined);
   if (ips.length > 1 && none >= 0) yield internal(path, `failed to check for dual stack with error:invalid IP[${none}]: ${ips[none]}`);
