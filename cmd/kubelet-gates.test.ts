@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gateWarnings } from "./kubelet-gates.ts";
+import { gateWarnings, unmetNeeds } from "./kubelet-gates.ts";
 
 test("a gate that goes, and one that changes nothing here, are told of; others are not", () => {
   const told = (gates: Readonly<Record<string, boolean>>) => gateWarnings(gates).map(({ featureGate, value, message }) => `${featureGate}=${value}: ${message}`);
@@ -11,4 +11,9 @@ test("a gate that goes, and one that changes nothing here, are told of; others a
     "ChangeContainerStatusOnKubeletRestart=true: setting deprecated feature gate. It will be removed in a future release.",
     "ChangeContainerStatusOnKubeletRestart=true: a feature gate has no effect: this kubelet behaves as upstream's does with its default",
   ]);
+});
+
+test("a gate that is on lacks those it needs where they are off", () => {
+  const on = (...names: string[]) => unmetNeeds((name) => names.includes(name));
+  expect([on("ClusterTrustBundleProjection"), on("ClusterTrustBundle", "ClusterTrustBundleProjection")]).toEqual([["ClusterTrustBundleProjection is enabled, but depends on features that are disabled: [ClusterTrustBundle]"], []]);
 });

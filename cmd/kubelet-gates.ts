@@ -1,5 +1,5 @@
 /**
- * Feature gates of a KubeletConfiguration. What upstream's kubelet refuses is refused; what it takes is taken: obeyed where it can be told apart here, or told to change nothing.
+ * Feature gates of a KubeletConfiguration, and what each gate needs, of a server's as well. What upstream's kubelet refuses is refused; what it takes is taken: obeyed where it can be told apart here, or told to change nothing.
  *
  * Source: kubernetes v1.36 component-base/featuregate/feature_gate.go (unsafeSetFromMap), pkg/features/kube_features.go (defaultKubernetesFeatureGateDependencies)
  */
@@ -34,7 +34,11 @@ export function gateProblems(gates: Gates): string[] {
     return gate.locked && gate.enabled !== on ? [`cannot set feature gate ${name} to ${on}, feature is locked to ${gate.enabled}`] : [];
   });
   if (problems.length > 0) return problems;
-  const isOn = (name: string): boolean => gates[name] ?? known.get(name)?.enabled ?? false;
+  return unmetNeeds((name) => gates[name] ?? known.get(name)?.enabled ?? false);
+}
+
+/** Of those that are on, what each lacks. */
+export function unmetNeeds(isOn: (gate: string) => boolean): string[] {
   return Object.entries(NEEDS).flatMap(([name, needs]) => {
     const missing = isOn(name) ? needs.filter((one) => !isOn(one)) : [];
     return missing.length > 0 ? [`${name} is enabled, but depends on features that are disabled: [${missing.join(" ")}]`] : [];

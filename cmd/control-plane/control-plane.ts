@@ -54,7 +54,7 @@ import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
 import { debugPath } from "../../core/server/debug.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
-import { featureGateProblem, featureGateWarning, featureMetrics, switchedOn } from "../../core/server/feature-gates.ts";
+import { featureGateProblem, featureGates, featureGateWarning, featureMetrics, switchedOn } from "../../core/server/feature-gates.ts";
 import { ResourceSizes } from "../../core/server/fairness/work-estimate.ts";
 import { apiHandler } from "../../core/server/handler.ts";
 import { healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
@@ -86,6 +86,7 @@ import { fairnessOf, requestTimes } from "../fairness.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
 import { ownExecutable } from "../own-command.ts";
+import { unmetNeeds } from "../kubelet-gates.ts";
 import type { Paths } from "../paths.ts";
 import { schedulerSetup } from "../scheduler-settings.ts";
 import { shownFlags } from "../shown-flags.ts";
@@ -319,7 +320,9 @@ function checkedGates(args: ApiServerArgs, log: Log): ReadonlySet<string> {
     }
   };
   check("feature-gates", featureGateProblem);
-  const gates = switchedOn(args.list("feature-gates"));
+  const gates = switchedOn(args.list("feature-gates")), byDefault = new Set(featureGates().flatMap(({ name, enabled }) => (enabled ? [name] : [])));
+  const [unmet] = unmetNeeds((name) => gates.has(name) || byDefault.has(name));
+  if (unmet !== undefined) throw new ConfigError(`--kube-apiserver-arg feature-gates: ${unmet}`);
   check("runtime-config", (text) => runtimeConfigProblem(text, gates));
   for (const gate of args.list("feature-gates").map(featureGateWarning)) if (gate) log.warn("a GA feature gate is set; it will be removed in a future release, and the feature is as it is with or without it", gate);
   return gates;
