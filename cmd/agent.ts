@@ -18,6 +18,7 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
+import { environmentProxy } from "../core/net/environment-proxy.ts";
 import { http2Fetch } from "../core/net/http2-fetch.ts";
 import type { VerboseLog } from "../core/observe/log.ts";
 import { cpuProfiler } from "../core/observe/cpu-profile.ts";
@@ -47,6 +48,7 @@ import { lastWords } from "./last-words.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
+import { proxyEnvironment } from "./proxy-environment.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { type StopSignal, stopSignal } from "./stop-signal.ts";
@@ -96,8 +98,9 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const journal = openJournal({ ...base, path: join(checkpoint, "journal") });
   const allServers = (): readonly string[] => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))];
   const end = new AbortController();
-  const http2 = throughProxy(process.env) ? undefined : http2Fetch({ clock: systemClock, signal: end.signal });
-  const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit), onLost: (server) => http2?.reconnect(`the connection to ${server} is lost`) });
+  const proxyOf = environmentProxy(proxyEnvironment(process.env, withShared(settings, identity.cluster.settings)));
+  const http2 = http2Fetch({ clock: systemClock, signal: end.signal, proxyOf });
+  const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit), onLost: (server) => http2.reconnect(`the connection to ${server} is lost`) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
   const serversClock = serverClock(systemClock);
@@ -116,7 +119,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
     debug: debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity }),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });
-  const tunnel = nodeTunnel({ ...base, node, kubelet, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
+  const tunnel = nodeTunnel({ ...base, node, kubelet, informers, servers: allServers, credentials: inOwnName, proxyOf, metrics, log: partsLog.with({ part: "tunnel" }) });
   const authorities = followAuthorities({ ...base, identity, client: clientOver(overTheWire), onClientCa: () => reload() });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
   await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities, ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
@@ -132,9 +135,6 @@ export function serversOf({ server }: Pick<Settings, "server">): string[] {
   for (const one of servers) if (!/^https:\/\/[^/]+$/.test(one) || !URL.canParse(one)) throw new ConfigError(`--server ${JSON.stringify(one)}: must be https://host:port`);
   return servers;
 }
-
-/** Then the engine's own fetch, which knows how to go through one, has the connections. */
-function throughProxy(env: Readonly<Record<string, string | undefined>>): boolean { return (env["HTTPS_PROXY"] ?? env["https_proxy"] ?? "") !== ""; }
 
 /** Until the cluster has signed a certificate, the kubelet's server shows one that nobody believes. */
 function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: string; readonly certificatePem: string }, onReload: (reload: () => void) => void): NodeOptions["kubeletTls"] {

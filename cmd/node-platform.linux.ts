@@ -33,6 +33,7 @@ import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodePortCidrs } from "./config/ranges.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
+import { runtimeEnvironment } from "./proxy-environment.ts";
 import { proxyPages, proxySettings } from "./proxy-settings.ts";
 import { unpackInChild } from "./unpack.ts";
 
@@ -47,7 +48,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
   const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
-  const bundled = foreign ? undefined : containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatDurationMs(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
+  const bundled = foreign ? undefined : containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), environment: runtimeEnvironment(process.env, settings), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatDurationMs(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
   const runtime = foreign ?? bundled!, runtimeCri = foreign?.cri ?? awaitingArchives(plain, () => bundled?.importing());
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);

@@ -8,6 +8,7 @@ import { NODES, PODS } from "../core/client/resources.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import { cidrContains, parseCidr, parseIp } from "../core/net/cidr.ts";
+import type { ProxyOf } from "../core/net/environment-proxy.ts";
 import { GrpcError } from "../core/net/grpc/status.ts";
 import type { HttpsServerOptions } from "../core/net/http-server.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -81,6 +82,7 @@ export interface NodeTunnelOptions extends Base {
   /** https://host:port of every server. */
   readonly servers: () => readonly string[];
   readonly credentials: () => TunnelCredentials;
+  readonly proxyOf: ProxyOf;
 }
 
 export function nodeTunnel({ node, kubelet, informers, ...rest }: NodeTunnelOptions): TunnelAgent {

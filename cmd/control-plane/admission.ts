@@ -39,6 +39,7 @@ interface Options extends Pick<Permission, "authorizer" | "resolver"> {
   readonly informers: Informers;
   readonly dialer: NodeProxyDeps["dialer"];
   readonly kept: KeptConnections;
+  readonly proxyTo: WebhookDeps["proxyTo"];
   readonly self: WebhookDeps["self"];
   readonly clock: Clock;
   readonly random: Random;
@@ -53,7 +54,7 @@ export interface Admission {
 }
 
 /** Throws for settings that name what there is not. */
-export function admissionOf({ args, gates, registry, client, informers, authorizer, resolver, dialer, kept, self, clock, random, log, metrics }: Options): Admission {
+export function admissionOf({ args, gates, registry, client, informers, authorizer, resolver, dialer, kept, proxyTo, self, clock, random, log, metrics }: Options): Admission {
   const resourcesOf = ({ group, version, kind }: GroupVersionKind): ResourceRow[] => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind);
   const namespaces = lookup(informers.of(refs.NAMESPACES), client.resource(refs.NAMESPACES));
   const versions = objectVersions(registry);
@@ -61,7 +62,7 @@ export function admissionOf({ args, gates, registry, client, informers, authoriz
   const webhooks: WebhookDeps = {
     mutating: informers.of(refs.MUTATING_WEBHOOK_CONFIGURATIONS), validating: informers.of(refs.VALIDATING_WEBHOOK_CONFIGURATIONS), endpointSlices: informers.of(refs.ENDPOINT_SLICES),
     namespaces, services: lookup(informers.of(refs.SERVICES), client.resource(refs.SERVICES)),
-    versions, dialer, kept, self, authorizer, clock, random, meter: webhookMeter(metrics), conditionMeter: conditions, log: log.with({ part: "admission webhooks" }),
+    versions, dialer, kept, proxyTo, self, authorizer, clock, random, meter: webhookMeter(metrics), conditionMeter: conditions, log: log.with({ part: "admission webhooks" }),
   };
   const settings = settingsOf(args);
   const policies = { client, namespaces, versions, authorizer, clock, conditionMeter: conditions, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };

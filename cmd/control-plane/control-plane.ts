@@ -29,6 +29,8 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
+import { proxyDialers } from "../../core/net/dial-through.ts";
+import { environmentProxy } from "../../core/net/environment-proxy.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
 import type { DebugPages } from "../../core/observe/debug-pages.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -88,6 +90,7 @@ import { applyMetricsSettings } from "../metrics-settings.ts";
 import { ownExecutable } from "../own-command.ts";
 import { unmetNeeds } from "../kubelet-gates.ts";
 import type { Paths } from "../paths.ts";
+import { proxyEnvironment } from "../proxy-environment.ts";
 import { schedulerSetup } from "../scheduler-settings.ts";
 import { shownFlags } from "../shown-flags.ts";
 import type { ShutdownDelay } from "../shutdown-delay.ts";
@@ -181,7 +184,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
-  const { chain: admission, webhooks } = admissionOf({ args, gates, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
+  const { chain: admission, webhooks } = admissionOf({ args, gates, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, proxyTo: proxyDialers(environmentProxy(proxyEnvironment(process.env, settings)), clock), self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
   const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({

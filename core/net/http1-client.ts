@@ -41,7 +41,7 @@ export interface Http1Response {
   /** The status line and the headers as they came. */
   readonly head: Buffer;
   readonly body: Readable;
-  /** After a 101. `early` came right behind the headers. */
+  /** After a 101, and a 200 to CONNECT. `early` came right behind the headers. */
   readonly upgraded?: { readonly connection: Duplex; readonly early: Buffer } | undefined;
 }
 
@@ -126,7 +126,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
         request.onEarly?.(parsed);
         continue;
       }
-      if (parsed.status === 101) {
+      if (parsed.status === 101 || (request.method === "CONNECT" && parsed.status === 200)) {
         detach();
         connection.on("error", () => connection.destroy());
         connection.pause();

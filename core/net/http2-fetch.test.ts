@@ -7,6 +7,7 @@ import * as tls from "node:tls";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { connectProxy } from "../../test/connect-proxy.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { http2Fetch } from "./http2-fetch.ts";
@@ -261,5 +262,17 @@ test("a watch is not held back by how late the server hears of what was read; wh
     let read = 0;
     while (read < large.length) read += (await reader.read()).value?.length ?? Number.NaN; // with the usual window it would wait for ever after 64 KiB
     way.end();
+  });
+});
+
+test("through a proxy requests share a connection as well, and the server is known by its own name", async () => {
+  const who = (_request: IncomingMessage, response: ServerResponse, { protocol, peerCertificate }: Connection): void => void response.end(`${protocol} ${peerCertificate?.subject.CN}`);
+  await withServer(who, async ({ port, tls: { serverName: _, ...trust }, signal }) => {
+    await using proxy = await connectProxy({ routes: { "localhost:7": `127.0.0.1:${port}`, "127.0.0.1:7": `127.0.0.1:${port}`, "other.example.com:7": `127.0.0.1:${port}` } });
+    const fetch = http2Fetch({ clock, signal, proxyOf: () => new URL(`http://127.0.0.1:${proxy.port}`) });
+    const get = async (host: string): Promise<string> => (await fetch(`https://${host}:7/`, { method: "GET", headers: {}, signal, tls: trust })).text();
+    expect(await Promise.all([get("localhost"), get("localhost"), get("127.0.0.1")])).toEqual(Array.from({ length: 3 }, () => "h2 system:admin"));
+    expect(proxy.asked.map(({ target }) => target)).toEqual(["localhost:7", "127.0.0.1:7"]);
+    await expect(get("other.example.com")).rejects.toThrow();
   });
 });

@@ -13,11 +13,11 @@
  * Source: golang.org/x/net/http2 transport.go; kubernetes v1.36 apimachinery/pkg/util/net/http.go (ReadIdleTimeout, PingTimeout, IdleConnTimeout, the dialer's timeout)
  */
 import * as http2 from "node:http2";
-import * as tls from "node:tls";
 import type { Clock } from "../lifecycle/clock.ts";
+import { dialOrigin } from "./dial-origin.ts";
+import type { ProxyOf } from "./environment-proxy.ts";
 import { bodyOf } from "./http2-body.ts";
 import { unlessHeard } from "./unless-heard.ts";
-import { whenConnected } from "./when-connected.ts";
 
 export interface FetchInit {
   readonly method: string;
@@ -39,6 +39,8 @@ export interface Http2Fetch extends Fetch {
 export interface Http2FetchOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
+  /** Absent: straight to every server. */
+  readonly proxyOf?: ProxyOf | undefined;
   /** Nothing came for so long: a ping is sent. */
   readonly readIdleMs?: number;
   readonly pingMsMax?: number;
@@ -52,7 +54,6 @@ interface Open { readonly session: Promise<http2.ClientHttp2Session | undefined>
 const READ_IDLE_MS = 30_000;
 const PING_MS_MAX = 15_000;
 const IDLE_MS = 90_000;
-const DIAL_MS_MAX = 30_000;
 /** Until the server has said how many it takes. */
 const STREAMS_FIRST = 100;
 /**
@@ -68,7 +69,7 @@ export async function engineFetch(url: string, init: FetchInit): Promise<Respons
   return await fetch(url, { ...init, redirect: "manual", timeout: false } as RequestInit); // Bun's own limit of five minutes would end quiet watches
 }
 
-export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pingMsMax = PING_MS_MAX, idleMs = IDLE_MS }: Http2FetchOptions): Http2Fetch {
+export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDLE_MS, pingMsMax = PING_MS_MAX, idleMs = IDLE_MS }: Http2FetchOptions): Http2Fetch {
   const connections = new Map<string, Open[]>(); // by whom they are to, and who is shown
   const older = new Set<string>(); // origins without HTTP/2
 
@@ -110,7 +111,7 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
     return made;
 
     async function connect(): Promise<http2.ClientHttp2Session | undefined> {
-      const socket = await dial(origin, material, { clock, signal: quit.signal });
+      const socket = await dialOrigin(origin, { proxyOf, tls: material, alpn: ["h2", "http/1.1"], clock, signal: quit.signal });
       if (socket.alpnProtocol !== "h2") {
         socket.destroy();
         leave();
@@ -203,19 +204,6 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
       older.clear();
       for (const one of [...connections.values()].flat()) one.end(new Error(reason));
     },
-  });
-}
-
-/** TLS that offers both: what the server has chosen is the socket's `alpnProtocol`. */
-async function dial(origin: string, { serverName, ...material }: NonNullable<FetchInit["tls"]>, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<tls.TLSSocket> {
-  const { hostname, port } = new URL(origin);
-  const host = hostname.replace(/^\[|\]$/g, "");
-  const socket = tls.connect({ host, port: Number(port || 443), ...material, ...(serverName === undefined ? {} : { servername: serverName }), ALPNProtocols: ["h2", "http/1.1"] });
-  socket.setNoDelay(true);
-  return await whenConnected(socket, {
-    event: "secureConnect", signal,
-    failure: (error) => error ?? new Error("EOF"),
-    limit: { clock, ms: DIAL_MS_MAX, error: () => new Error(`no connection within ${DIAL_MS_MAX / 1000}s`) },
   });
 }
 

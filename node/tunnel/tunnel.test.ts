@@ -6,10 +6,12 @@ import type { Duplex } from "node:stream";
 import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { nodeCredentials, servingMaterial, testPki } from "../../test/certificates.ts";
+import { connectProxy } from "../../test/connect-proxy.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { dialTcp } from "../../core/net/dial-tcp.ts";
+import type { ProxyOf } from "../../core/net/environment-proxy.ts";
 import { GrpcError } from "../../core/net/grpc/status.ts";
 import { type HttpsServer, httpsServer } from "../../core/net/http-server.ts";
 import { type Log, silentLog } from "../../core/observe/log.ts";
@@ -64,13 +66,13 @@ test("the kubelet is dialled where it listens, however it is called; nothing els
   expect(["n1:10250", "127.0.0.1:10250", "10.0.0.7:10250", "10.0.0.7:22"].map((address) => allowedAddress(address, list))).toEqual([list.kubelet, list.kubelet, list.kubelet, undefined]);
 });
 
-interface Given { nodeName?: string; as?: string; kubeletPort?: number; hostPorts?: number[]; log?: Log; ca?: string; clock?: Clock }
+interface Given { nodeName?: string; as?: string; kubeletPort?: number; hostPorts?: number[]; log?: Log; ca?: string; clock?: Clock; proxyOf?: ProxyOf }
 
-function agentOf(servers: string[], { nodeName = "node-1", as = nodeName, kubeletPort = 1, hostPorts = [], log = silentLog, ca, clock = systemClock }: Given = {}): TunnelAgent {
+function agentOf(servers: string[], { nodeName = "node-1", as = nodeName, kubeletPort = 1, hostPorts = [], log = silentLog, ca, clock = systemClock, proxyOf }: Given = {}): TunnelAgent {
   const list = { nodeHosts: () => ["127.0.0.2", nodeName], kubelet: { host: "127.0.0.1", port: kubeletPort }, podCidrs: () => ["10.42.7.0/24"], hostPorts: () => new Set(hostPorts) };
   return tunnelAgent({
     nodeName, identifiers: { ipv4: ["127.0.0.2"], ipv6: [], host: [nodeName] }, servers: () => servers, credentials: () => ({ ...credentials.get(as)!, ...(ca === undefined ? {} : { ca }) }),
-    allowed: (address) => allowedAddress(address, list), clock, random: systemRandom, log, metrics: metricsRegistry(),
+    allowed: (address) => allowedAddress(address, list), proxyOf, clock, random: systemRandom, log, metrics: metricsRegistry(),
   });
 }
 
@@ -377,4 +379,14 @@ test("which way: tunnel, straight, or whichever comes first", async () => {
   expect(await ask(undefined, "127.0.0.1", other)).toBe("other");
   expect(tries).toEqual([`127.0.0.2:${other}`, `127.0.0.1:${other}`, `127.0.0.1:${other}`]);
   expect(apiPort).toBeGreaterThan(0);
+});
+
+test("a server that is reached through a proxy alone has its tunnel through the proxy", async () => {
+  const server = await startServer();
+  const port = await listen((socket) => void socket.end("from the node"));
+  await using proxy = await connectProxy({ routes: { "127.0.0.1:7": `127.0.0.1:${server.port}` } });
+  await start(agentOf(["https://127.0.0.1:7"], { kubeletPort: port, proxyOf: () => new URL(`http://127.0.0.1:${proxy.port}`) }));
+  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  expect(await textOf(await session.dial({ host: "127.0.0.2", port, signal }))).toBe("from the node");
+  expect(proxy.asked.map(({ target }) => target)).toEqual(["127.0.0.1:7"]);
 });

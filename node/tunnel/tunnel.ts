@@ -15,6 +15,7 @@ import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { ProxyOf } from "../../core/net/environment-proxy.ts";
 import { grpcErrorOf } from "../../core/net/grpc/status.ts";
 import { unlessHeard } from "../../core/net/unless-heard.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -35,6 +36,8 @@ export interface TunnelAgentOptions {
   /** Where "host:port" is to be dialled; undefined: not allowed. */
   readonly allowed: (address: string) => Address | undefined;
   readonly windows?: WindowLimits | undefined;
+  /** Absent: straight to every server. */
+  readonly proxyOf?: ProxyOf | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -86,7 +89,7 @@ export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
   async function hold(keeper: Keeper): Promise<void> {
     const { server, signal } = keeper;
     const { session: http2, stream, serverId, peerWindowBytes, ...told } = await openStream({
-      server, credentials: options.credentials(), agentId: options.nodeName, identifiers: options.identifiers, windowBytes: (options.windows ?? WINDOW_LIMITS).initialBytes, clock, signal,
+      server, credentials: options.credentials(), agentId: options.nodeName, identifiers: options.identifiers, windowBytes: (options.windows ?? WINDOW_LIMITS).initialBytes, proxyOf: options.proxyOf, clock, signal,
     });
     serverCount = told.serverCount;
     const other = [...open].find((one) => one.serverId === serverId);

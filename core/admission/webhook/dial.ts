@@ -30,6 +30,8 @@ export interface DialDeps {
   readonly random: Random;
   /** Absent: each request has a connection of its own. */
   readonly kept?: KeptConnections | undefined;
+  /** Who connects to a URL instead: through a proxy. Absent, and undefined: `dialer`. */
+  readonly proxyTo?: ((url: URL) => WebhookDialer | undefined) | undefined;
   /** Absent: it does not say who it is. */
   readonly users?: WebhookUsers | undefined;
   /** Absent: what is called as this server is asked as any other. */
@@ -68,7 +70,7 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
   return {
     self: selfAt(`${hostname}:${port || HTTPS_PORT}`, deps),
     url: `https://${authorityOf(url ?? "")}${full}`, host, path: full, authorization,
-    connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, client, signal }, fresh),
+    connect: (signal, fresh) => held({ kept: deps.kept, dialer: deps.proxyTo?.(new URL(url ?? "")) ?? deps.dialer }, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, client, signal }, fresh),
   };
 }
 

@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { admissionRequest } from "../../../test/admission-request.ts";
 import { apiServer } from "../../../test/api-server.ts";
 import { testPki } from "../../../test/certificates.ts";
+import { connectProxy } from "../../../test/connect-proxy.ts";
 import { staticInformer, stored } from "../../../test/static-informer.ts";
 import type { AdmissionRequest as ReviewRequest, AdmissionResponse } from "../../api/gen/admission.v1.ts";
 import type { MutatingWebhook, MutatingWebhookConfiguration, ValidatingWebhookConfiguration, WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
@@ -17,6 +18,7 @@ import { StatusError, statusError } from "../../api/meta/status-error.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
+import { proxyDialers } from "../../net/dial-through.ts";
 import { dialTcp } from "../../net/dial-tcp.ts";
 import { silentLog } from "../../observe/log.ts";
 import { type Metrics, metricsRegistry } from "../../observe/metrics.ts";
@@ -83,9 +85,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers; readonly self?: Self }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers; readonly self?: Self; readonly proxyTo?: DialDeps["proxyTo"] }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users, self }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users, self, proxyTo }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -99,7 +101,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users, self,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users, self, proxyTo,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -138,6 +140,16 @@ test("webhooks are told who asks where somebody is named for them: behind a Serv
   const users = { named: new Map([["hook.hooks.svc", { token: "for-the-service" }], [`127.0.0.1:${server.port}`, { username: "u", password: "p" }]]) };
   expect(await run({ port: server.port, validating: [{}, at], users })).toBe("ok");
   expect(server.asked.map(({ authorization }) => authorization).sort()).toEqual(["Basic dTpw", "Bearer for-the-service"]);
+});
+
+test("the way to a URL goes through the proxy that there is for it; the way to a Service through none", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  await using proxy = await connectProxy({ routes: { "hook.hooks.svc:8443": `127.0.0.1:${server.port}` } });
+  const proxyTo = proxyDialers(() => new URL(`http://127.0.0.1:${proxy.port}`), systemClock);
+  const at = { clientConfig: { url: "https://hook.hooks.svc:8443/u", caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") } };
+  expect(await run({ port: server.port, validating: [{}, at], proxyTo })).toBe("ok");
+  expect(server.asked.map(({ path }) => path).sort()).toEqual(["/0?timeout=5s", "/u?timeout=5s"]);
+  expect(proxy.asked.map(({ target }) => target)).toEqual(["hook.hooks.svc:8443"]);
 });
 
 test("a webhook of a server behind this one is asked through this one, in its own name, whatever kubeconfig says", async () => {

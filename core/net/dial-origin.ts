@@ -1,0 +1,34 @@
+/** A TLS connection to a server by its URL, through the proxy that is to be used for it, if any. What the server has chosen to speak is the socket's `alpnProtocol`. */
+import { isIP } from "node:net";
+import * as tls from "node:tls";
+import type { Clock } from "../lifecycle/clock.ts";
+import { dialThrough } from "./dial-through.ts";
+import type { ProxyOf } from "./environment-proxy.ts";
+import { whenConnected } from "./when-connected.ts";
+
+export interface OriginOptions {
+  /** Absent: straight to every server. */
+  readonly proxyOf?: ProxyOf | undefined;
+  /** PEM; serverName: the name the server's certificate must carry, where it is not the host of the URL. */
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string; readonly serverName?: string };
+  /** What is offered, the best first. */
+  readonly alpn: readonly string[];
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
+
+const DIAL_MS_MAX = 30_000;
+
+/** Throws what kept the connection from being made, or trusted. */
+export async function dialOrigin(origin: string, { proxyOf, tls: { serverName, ...material }, alpn, clock, signal }: OriginOptions): Promise<tls.TLSSocket> {
+  const url = new URL(origin);
+  const host = url.hostname.replace(/^\[|\]$/g, ""), port = Number(url.port || 443), proxy = proxyOf?.(url);
+  const way = proxy && { socket: await dialThrough(proxy, { host, port, timeoutMs: DIAL_MS_MAX }, { clock, signal }), ...(isIP(host) ? {} : { servername: host }) };
+  const socket = tls.connect({ host, port, ...way, ...material, ...(serverName === undefined ? {} : { servername: serverName }), ALPNProtocols: [...alpn] });
+  socket.setNoDelay(true);
+  return await whenConnected(socket, {
+    event: "secureConnect", signal,
+    failure: (error) => error ?? new Error("EOF"),
+    limit: { clock, ms: DIAL_MS_MAX, error: () => new Error(`no connection within ${DIAL_MS_MAX / 1000}s`) },
+  });
+}
