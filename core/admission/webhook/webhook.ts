@@ -56,6 +56,8 @@ export interface WebhookDeps {
   readonly endpointSlices: Informer<EndpointSlice>;
   readonly versions: ObjectVersions;
   readonly dialer: WebhookDialer;
+  /** Who connects to a URL instead, where a proxy leads there. */
+  readonly proxyTo?: ((url: URL) => WebhookDialer | undefined) | undefined;
   /** Absent: each question has a connection of its own. */
   readonly kept?: KeptConnections | undefined;
   /** As whom webhooks are asked; absent: nobody in particular. */
