@@ -37,6 +37,8 @@ export interface Profile {
   readonly honorsGates: boolean;
   /** Whether a pod is not tried before its claims exist. */
   readonly awaitsClaims: boolean;
+  /** Whether pods of a gang are not tried before there are enough of them, and not bound before enough have a place. Absent: neither. */
+  readonly gangs?: { readonly awaited: boolean; readonly permitted: boolean } | undefined;
   /** Whether what was thought of a pod may be used for the next like it, and whether pods of other labels are like it. Not where pods are spread by default. */
   readonly batching?: { readonly byLabels: boolean } | undefined;
 }
@@ -60,3 +62,6 @@ export const DEFAULT_PROFILE: Profile = {
   ],
   scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), dynamicResourcesScore, balancedAllocation(), imageLocality],
 };
+
+/** Without a configuration. `gates`: features that were switched on. */
+export function defaultProfile(gates: ReadonlySet<string>): Profile { return gates.has("GangScheduling") ? { ...DEFAULT_PROFILE, gangs: { awaited: true, permitted: true } } : DEFAULT_PROFILE; }

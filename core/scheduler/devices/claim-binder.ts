@@ -132,8 +132,8 @@ export class ClaimBinder {
   /** The pod goes elsewhere: others may have what it reserved. */
   async takeBack({ pod, claims }: DeviceReservation, signal: AbortSignal): Promise<void> {
     const { client, devices, log } = this.#deps;
-    for (const { claim, allocation, mappings, made } of claims) {
-      if (allocation) devices.pending.delete(claim.metadata.uid);
+    for (const { claim, allocation } of claims) if (allocation) devices.pending.delete(claim.metadata.uid);
+    for (const { claim, mappings, made } of claims) {
       if (mappings) {
         if (made) await this.#remove(claim, signal);
         continue;
