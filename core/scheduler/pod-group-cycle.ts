@@ -77,8 +77,9 @@ export class PodGroupCycle {
   /** It and the others of its group that wait: the most important first, then who has waited longer. */
   #taken(first: Attempt, group: ObjectKey): Attempt[] {
     const { parts: { queue }, groups } = this.#deps;
-    const others = groups.members(group).flatMap((pod) => (pod.metadata.uid === first.pod.metadata.uid ? [] : (queue.takeAlso(pod, keyOf(pod)) ?? [])));
-    return [first, ...others].sort((a, b) => (b.pod.spec.priority ?? 0) - (a.pod.spec.priority ?? 0) || a.addedMs - b.addedMs);
+    const members = groups.members(group), isKnown = members.some(({ metadata }) => metadata.uid === first.pod.metadata.uid);
+    const all = members.flatMap((pod) => (pod.metadata.uid === first.pod.metadata.uid ? [first] : (queue.takeAlso(pod, keyOf(pod)) ?? [])));
+    return (isKnown ? all : [first, ...all]).sort((a, b) => (b.pod.spec.priority ?? 0) - (a.pod.spec.priority ?? 0) || a.addedMs - b.addedMs);
   }
 
   /** Whoever schedules them all. Undefined: they do not agree on that, and have been told. */
