@@ -2,10 +2,11 @@
 import { expect, test } from "vitest";
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import type { PodGroup } from "../api/gen/scheduling.v1alpha2.ts";
-import { keyOf, type NewObject } from "../api/meta/object-meta.ts";
+import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
+import type { ResourceRef } from "../client/client.ts";
 import { eventWriter } from "../client/events.ts";
 import { informerFactory } from "../client/informer-factory.ts";
-import { EVENTS, NAMESPACES, NODES, POD_GROUPS, PODS } from "../client/resources.ts";
+import { DEVICE_CLASSES, EVENTS, NAMESPACES, NODES, POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../client/resources.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { systemRandom as random } from "../lifecycle/random.ts";
 import { silentLog as log } from "../observe/log.ts";
@@ -21,6 +22,8 @@ interface Lab {
   pods(names: readonly string[], options?: { readonly group?: string; readonly priority?: number; readonly cpu?: string; readonly spec?: object }): Promise<void>;
   /** `minCount`: of a gang. */
   group(name: string, minCount?: number): Promise<void>;
+  make<T extends ApiObject>(ref: ResourceRef<T>, object: object): Promise<Readonly<T>>;
+  get<T extends ApiObject>(ref: ResourceRef<T>, name: string): Promise<Readonly<T>>;
   remove(name: string): Promise<void>;
   pod(name: string): Promise<Readonly<Pod> | undefined>;
   podGroup(name: string): Promise<Readonly<PodGroup>>;
@@ -72,6 +75,8 @@ async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES): Pro
       async group(name, minCount) {
         await client.resource(POD_GROUPS).create({ apiVersion: "scheduling.k8s.io/v1alpha2", kind: "PodGroup", ...inDefault(name), spec: { schedulingPolicy: minCount === undefined ? { basic: {} } : { gang: { minCount } } } } as NewObject<PodGroup>, call);
       },
+      make: (ref, object) => client.resource(ref).create({ apiVersion: `${ref.group}/${ref.version}`, kind: ref.kind, ...object } as never, call),
+      get: (ref, name) => client.resource(ref).get(inDefault(name), call),
       remove: async (name) => void (await client.resource(PODS).delete(inDefault(name), {}, call)),
       podGroup: (name) => client.resource(POD_GROUPS).get(inDefault(name), call),
       scheduled: (...names) => until(async () => (await Promise.all(names.map(pod))).every((one) => one?.spec.nodeName === "node")),
@@ -213,11 +218,21 @@ test("pods of a gang that ends, or goes, count no more; one that is held back fo
   await scheduled("p1", "p3");
 }));
 
-test("groups of one name in two namespaces are two, and pods of no group are none of their business", () => withGroups(async ({ group, pods, scheduled, queueOf, until }) => {
+test("pods of a gang may share a claim: the devices found for the first are the others', too", () => withGroups(async ({ group, pods, make, get, scheduled }) => {
+  await make(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
+  await make(RESOURCE_SLICES, { metadata: { name: "s" }, spec: { driver: "gpu.example.com", nodeName: "node", pool: { name: "node", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
+  await make(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
+  await group("pg", 3);
+  await pods(["p1", "p2", "p3"], { group: "pg", spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] } });
+  await scheduled("p1", "p2", "p3");
+  const { status } = await get(RESOURCE_CLAIMS, "one");
+  expect([status?.reservedFor?.map(({ name }) => name).sort(), status?.allocation?.devices?.results?.map(({ device }) => device)]).toEqual([["p1", "p2", "p3"], ["gpu-0"]]);
+}));
+
+test("pods of no group are none of a gang's business", () => withGroups(async ({ group, pods, scheduled, queueOf, until }) => {
   await group("pg", 2);
-  await pods(["alone"]);
   await pods(["p1"], { group: "pg" });
+  await pods(["alone"]);
   await scheduled("alone");
   await until(async () => (await queueOf("p1")) === "gated");
-  expect(keyOf({ metadata: { name: "pg", namespace: "default" } } as never)).toBe("default/pg");
 }));

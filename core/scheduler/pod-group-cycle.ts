@@ -66,6 +66,7 @@ export class PodGroupCycle {
     const found: Found[] = [];
     const looked = this.#findAll(tries, found); // at once, if nobody has to be asked
     if (looked) await looked;
+    this.#deps.parts.cluster.devices.shared.clear();
     if (signal.aborted) return;
     metrics.groupAlgorithm(clock.uptimeMs() - startMs);
     const verdict = verdictOf(found.map(({ finding }) => finding));
@@ -162,7 +163,13 @@ export class PodGroupCycle {
     }
   }
 
-  #held(tried: Tried, node: string): Omit<Found, "tried" | "tookMs"> { return this.#permitted("placed", this.#deps.binder.hold(tried, node)); }
+  /** Those after it may have the devices that were found for it, where they name the same claims. */
+  #held(tried: Tried, node: string): Omit<Found, "tried" | "tookMs"> {
+    const { parts: { cluster: { devices } }, binder } = this.#deps;
+    const held = binder.hold(tried, node);
+    for (const { claim, allocation, mappings } of held.devices?.claims ?? []) if (allocation && !mappings) devices.shared.add(claim.metadata.uid);
+    return this.#permitted("placed", held);
+  }
 
   /** Where others could leave for it, it counts from now on: those after it have to fit beside it. */
   #roomy(tried: Tried, failure: NoPlacement, room: Room): Omit<Found, "tried" | "tookMs"> {
