@@ -86,7 +86,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
     ...allControllers({
       ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues,
       log: log.with({ part: "controllers" }),
-      complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"),
+      complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"), groupsJobs: gates.has("WorkloadWithJob"),
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },

@@ -122,6 +122,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly collectsStorageVersions?: boolean | undefined;
   /** PodGroups and Workloads are served. */
   readonly groupsPods?: boolean | undefined;
+  /** Jobs of gangs have them. */
+  readonly groupsJobs?: boolean | undefined;
   /** PodCertificateRequests are served. */
   readonly certifiesPods?: boolean | undefined;
   /** StorageVersionMigrations are served. */
