@@ -20,8 +20,8 @@ import { scheduler } from "./scheduler.ts";
 interface Lab {
   /** Pods of one CPU each, of a group or of none; one after the other. */
   pods(names: readonly string[], options?: { readonly group?: string; readonly priority?: number; readonly cpu?: string; readonly spec?: object }): Promise<void>;
-  /** `minCount`: of a gang. */
-  group(name: string, minCount?: number): Promise<void>;
+  /** `minCount`: of a gang; `topology`: its pods stay within one. */
+  group(name: string, minCount?: number, topology?: string): Promise<void>;
   make<T extends ApiObject>(ref: ResourceRef<T>, object: object): Promise<Readonly<T>>;
   get<T extends ApiObject>(ref: ResourceRef<T>, name: string): Promise<Readonly<T>>;
   remove(name: string): Promise<void>;
@@ -40,8 +40,8 @@ interface Lab {
 
 const GATES: ReadonlySet<string> = new Set(["GenericWorkload", "GangScheduling"]);
 
-/** A cluster of one node with four CPUs. */
-async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES): Promise<void> {
+/** A cluster of one node with four CPUs, or of nodes in `racks`: how many CPUs each has. */
+async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES, racks: Readonly<Record<string, readonly string[]>> = { "": ["4"] }): Promise<void> {
   const stop = new AbortController(), { signal } = stop, call = { signal };
   const server = await inProcessServer({ signal, gates, runtimeConfig: ["scheduling.k8s.io/v1alpha2=true"] });
   const client = server.client("system:kube-scheduler");
@@ -52,9 +52,11 @@ async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES): Pro
   const lives = [informers, events, scheduler({ client, nodeName: "server", informers, events, clock, random, log, metrics, profiles, explainer, podGroups: true, backoff: { minMs: 20, maxMs: 200 } })].map((part) => part.run(signal, () => {}));
   const inDefault = (name: string) => ({ metadata: { name, namespace: "default" } });
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
-  const node = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "node" }, spec: {} } as NewObject<Node>, call);
-  const allocatable = { cpu: "4", memory: "4Gi", pods: "110" };
-  await client.resource(NODES).updateStatus({ ...node, status: { ...node.status, allocatable, capacity: allocatable } } as Node, call);
+  for (const [rack, cpus] of Object.entries(racks)) for (const [i, cpu] of cpus.entries()) {
+    const node = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: rack ? `${rack}${i}` : "node", labels: { rack } }, spec: {} } as NewObject<Node>, call);
+    const allocatable = { cpu, memory: "4Gi", pods: "110" };
+    await client.resource(NODES).updateStatus({ ...node, status: { ...node.status, allocatable, capacity: allocatable } } as Node, call);
+  }
   const pod = (name: string) => client.resource(PODS).get(inDefault(name), call).catch(() => undefined);
   const explain = async (name: string) => (await explainer.explain("default", name, signal))!;
   const until = async (holds: () => Promise<boolean>): Promise<void> => {
@@ -72,8 +74,8 @@ async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES): Pro
         for (const name of names)
           await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", ...inDefault(name), spec: { priority, terminationGracePeriodSeconds: 0, ...(group && { schedulingGroup: { podGroupName: group } }), ...spec, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] } } as unknown as NewObject<Pod>, call);
       },
-      async group(name, minCount) {
-        await client.resource(POD_GROUPS).create({ apiVersion: "scheduling.k8s.io/v1alpha2", kind: "PodGroup", ...inDefault(name), spec: { schedulingPolicy: minCount === undefined ? { basic: {} } : { gang: { minCount } } } } as NewObject<PodGroup>, call);
+      async group(name, minCount, topology) {
+        await client.resource(POD_GROUPS).create({ apiVersion: "scheduling.k8s.io/v1alpha2", kind: "PodGroup", ...inDefault(name), spec: { schedulingPolicy: minCount === undefined ? { basic: {} } : { gang: { minCount } }, ...(topology && { schedulingConstraints: { topology: [{ key: topology }] } }) } } as NewObject<PodGroup>, call);
       },
       make: (ref, object) => client.resource(ref).create({ apiVersion: `${ref.group}/${ref.version}`, kind: ref.kind, ...object } as never, call),
       get: (ref, name) => client.resource(ref).get(inDefault(name), call),
@@ -236,3 +238,39 @@ test("pods of no group are none of a gang's business", () => withGroups(async ({
   await scheduled("alone");
   await until(async () => (await queueOf("p1")) === "gated");
 }));
+
+const WITH_TOPOLOGY: ReadonlySet<string> = new Set([...GATES, "TopologyAwareWorkloadScheduling"]);
+const nodesOf = async ({ pod }: Pick<Lab, "pod">, ...names: string[]) => Promise.all(names.map(async (name) => (await pod(name))?.spec.nodeName));
+
+test("a gang stays within one rack, the one that has room for all of it; pods that come later go there, too, or nowhere", () => withGroups(async ({ group, pods, pod, until, podGroup }) => {
+  await group("pg", 3, "rack");
+  await pods(["p1", "p2", "p3"], { group: "pg" });
+  await until(async () => (await nodesOf({ pod }, "p1", "p2", "p3")).every((name) => name?.startsWith("b")));
+  await until(async () => (await podGroup("pg")).status?.conditions?.[0]?.reason === "Scheduled");
+  await pods(["p4", "p5"], { group: "pg" });
+  await until(async () => (await nodesOf({ pod }, "p4", "p5")).filter((name) => name?.startsWith("b")).length === 1);
+  const late = async () => (await Promise.all([pod("p4"), pod("p5")])).find((one) => !one?.spec.nodeName)?.status?.conditions?.[0]?.message;
+  await until(async () => (await late()) !== undefined);
+  expect(await late()).toBe("0/2 nodes are available: 2 Insufficient cpu. no new claims to deallocate, preemption: not eligible due to placement-based pod group scheduling limitation");
+}, WITH_TOPOLOGY, { a: ["1", "1"], b: ["2", "2"], c: ["2"] }));
+
+test("a gang that no rack has room for waits, though there is room in all of them; nobody is evicted for it", () => withGroups(async ({ group, pods, pod, until, podGroup }) => {
+  await pods(["low"], { priority: 1 });
+  await until(async () => (await nodesOf({ pod }, "low"))[0] !== undefined);
+  await group("pg", 3, "rack");
+  await pods(["p1", "p2", "p3"], { group: "pg" });
+  await until(async () => (await podGroup("pg")).status?.conditions !== undefined);
+  expect((await podGroup("pg")).status?.conditions).toMatchObject([{ status: "False", reason: "Unschedulable", message: "0/2 placements are available, first placement status: pod group is unschedulable" }]);
+  expect([await nodesOf({ pod }, "p1", "p2", "p3"), (await pod("low"))?.metadata.deletionTimestamp]).toEqual([[undefined, undefined, undefined], undefined]);
+  await group("free", 1);
+  await pods(["q1"], { group: "free" });
+  await until(async () => (await nodesOf({ pod }, "q1"))[0] !== undefined); // without a constraint it is as ever
+}, WITH_TOPOLOGY, { a: ["2"], b: ["2"] }));
+
+test("where no node has the label there is no placement, and all are told", () => withGroups(async ({ group, pods, pod, until, podGroup, unschedulable }) => {
+  await group("pg", 1, "zone");
+  await pods(["p1"], { group: "pg" });
+  expect(await unschedulable("p1")).toEqual(["no feasible placements found"]);
+  await until(async () => (await podGroup("pg")).status?.conditions?.[0]?.message === "no feasible placements found");
+  expect(await nodesOf({ pod }, "p1")).toEqual([undefined]);
+}, WITH_TOPOLOGY));

@@ -9,18 +9,22 @@
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one_podgroup.go
  */
 import type { Pod } from "../api/gen/core.v1.ts";
-import { isDeleting, keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
+import { isDeleting, keyOf, type ObjectKey, splitKey } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
 import type { Binder, Held } from "./binder.ts";
-import { placedPod } from "./node-info.ts";
+import { type LiveNode, placedPod } from "./node-info.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { NoPlacement, Placement } from "./place.ts";
 import { DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import { groupOf, type PodGroups } from "./pod-groups.ts";
+import { type GroupPlacement, type PlacementRules, placementScores, placementsOf } from "./pod-group-placements.ts";
 import { tellGroup } from "./pod-group-status.ts";
 import { type GroupVerdict, type PodFinding, toldTo, verdictOf } from "./pod-group-verdict.ts";
 import type { Attempt } from "./queue.ts";
 import type { Room, RoomMaker } from "./room-maker.ts";
+
+/** The only nodes they may go to; absent: all. */
+type Within = readonly LiveNode[] | undefined;
 
 interface Deps {
   readonly parts: Parts;
@@ -28,9 +32,9 @@ interface Deps {
   readonly binder: Binder;
   readonly rooms: RoomMaker;
   /** Where one pod goes, as things are. */
-  place(tried: Tried): Placement;
+  place(tried: Tried, within: Within): Placement;
   /** The same, of one that extenders have a say about. */
-  placeWithExtenders(tried: Tried): Promise<{ readonly type: "node"; readonly node: string } | NoPlacement>;
+  placeWithExtenders(tried: Tried, within: Within): Promise<{ readonly type: "node"; readonly node: string } | NoPlacement>;
 }
 
 /** What was found for one pod. */
@@ -43,6 +47,10 @@ interface Found {
   readonly room?: Room;
   readonly tookMs: number;
 }
+
+interface Trial { readonly found: readonly Found[]; readonly verdict: GroupVerdict }
+
+function unheld({ held: _held, ...one }: Found): Found { return one; }
 
 export class PodGroupCycle {
   readonly #deps: Deps;
@@ -63,17 +71,54 @@ export class PodGroupCycle {
     if (!profile) return;
     const tries = attempts.flatMap((attempt) => this.#tried(attempt, { profile, startMs, signal }) ?? []);
     if (tries.length === 0) return;
-    const found: Found[] = [];
-    const looked = this.#findAll(tries, found); // at once, if nobody has to be asked
-    if (looked) await looked;
-    this.#deps.parts.cluster.devices.shared.clear();
+    const { found, verdict } = profile.placements ? await this.#inOnePlacement(group, tries, profile.placements) : await this.#trial(tries, undefined);
     if (signal.aborted) return;
     metrics.groupAlgorithm(clock.uptimeMs() - startMs);
-    const verdict = verdictOf(found.map(({ finding }) => finding));
     this.#settle(tries, found, verdict);
     metrics.groupAttempt(resultOf(verdict), profile.schedulerName, clock.uptimeMs() - startMs);
     this.#tell(group, verdict, signal);
   }
+
+  /** All are held where they would go. */
+  async #trial(tries: readonly Tried[], within: Within): Promise<Trial> {
+    const found: Found[] = [];
+    const looked = this.#findAll(tries, within, found); // at once, if nobody has to be asked
+    if (looked) await looked;
+    this.#deps.parts.cluster.devices.shared.clear();
+    return { found, verdict: verdictOf(found.map(({ finding }) => finding)) };
+  }
+
+  /** The best of the placements where the group gets off; where there is none, what was found in the first. */
+  async #inOnePlacement(group: ObjectKey, tries: readonly Tried[], rules: PlacementRules): Promise<Trial> {
+    const { parts: { deps: { random }, cluster, snapshot }, groups } = this.#deps;
+    const podGroup = groups.podGroup(group);
+    if (!podGroup) return { found: [], verdict: { type: "error", message: `podgroup.scheduling.k8s.io ${JSON.stringify(splitKey(group).name)} not found` } };
+    const members = groups.members(group).flatMap((pod) => { const node = snapshot.nodeOf(pod); return node === undefined ? [] : [{ key: keyOf(pod), node }]; });
+    const placements = rules.byTopology ? placementsOf(podGroup, cluster.nodes(), { placed: members, node: (name) => cluster.node(name) }) : [{ name: "", nodes: cluster.nodes() }];
+    if ("error" in placements) return { found: [], verdict: { type: "error", message: placements.error } };
+    if (placements.length === 0) return { found: [], verdict: { type: "unschedulable", waits: false, message: "no feasible placements found" } };
+    const trials: (Trial & { readonly placement: GroupPlacement })[] = [];
+    for (const placement of placements) {
+      const anew = placements.length === 1 ? tries : tries.map((tried) => ({ ...tried, candidate: placedPod(tried.candidate.pod) })); // what was thought of its devices holds for one placement
+      const trial = await this.#trial(anew, placement.nodes.length === cluster.nodes().length ? undefined : placement.nodes);
+      this.#letGo(trial.found);
+      if (trial.verdict.type === "error") return { found: trial.found.map(unheld), verdict: trial.verdict };
+      trials.push({ ...trial, placement });
+    }
+    const good = trials.filter(({ verdict }) => verdict.type === "scheduled" || (verdict.type === "unschedulable" && verdict.waits));
+    if (good.length === 0) return { found: trials[0]!.found.map(unheld), verdict: { type: "unschedulable", waits: false, message: `0/${placements.length} placements are available, first placement status: ${(trials[0]!.verdict as { readonly message: string }).message}` } };
+    const scores = good.length === 1 ? [0] : placementScores(good.map(({ placement, found }) => ({ placement, proposed: found.flatMap(({ held }) => (held ? [held.candidate] : [])) })), { rules, placed: members.length });
+    const most = Math.max(...scores), best = good.filter((_, i) => scores[i] === most);
+    const { found, verdict } = best[Math.floor(random.next() * best.length)]!;
+    return { found: found.map((one) => (one.held ? { ...one, held: this.#heldAgain(one.held, one.finding) } : one)), verdict };
+  }
+
+  #heldAgain(held: Held, { type }: PodFinding): Held {
+    const { binder } = this.#deps;
+    return type === "preempts" ? binder.holdRoom(held, held.node) : binder.hold(held, held.node);
+  }
+
+  #letGo(found: readonly Found[]): void { for (const { held } of found.toReversed()) if (held) this.#deps.binder.letGo(held); }
 
   /** It and the others of its group that wait: the most important first, then who has waited longer. */
   #taken(first: Attempt, group: ObjectKey): Attempt[] {
@@ -108,40 +153,40 @@ export class PodGroupCycle {
   }
 
   /** Fills `found`, up to the first error. */
-  #findAll(tries: readonly Tried[], found: Found[]): void | Promise<void> {
+  #findAll(tries: readonly Tried[], within: Within, found: Found[]): void | Promise<void> {
     const { extenders } = this.#deps.parts;
-    if (tries.some(({ candidate: { pod } }) => extenders.some((extender) => extender.isInterestedIn(pod)))) return this.#findAllWithExtenders(tries, found);
+    if (tries.some(({ candidate: { pod } }) => extenders.some((extender) => extender.isInterestedIn(pod)))) return this.#findAllWithExtenders(tries, within, found);
     for (const tried of tries) {
-      const one = this.#find(tried);
+      const one = this.#find(tried, within);
       found.push(one);
       if (one.finding.type === "error") return;
     }
   }
 
-  async #findAllWithExtenders(tries: readonly Tried[], found: Found[]): Promise<void> {
+  async #findAllWithExtenders(tries: readonly Tried[], within: Within, found: Found[]): Promise<void> {
     const { parts: { extenders } } = this.#deps;
     for (const tried of tries) {
       if (tried.signal.aborted) return;
-      const one = extenders.some((extender) => extender.isInterestedIn(tried.candidate.pod)) ? await this.#findWithExtenders(tried) : this.#find(tried);
+      const one = extenders.some((extender) => extender.isInterestedIn(tried.candidate.pod)) ? await this.#findWithExtenders(tried, within) : this.#find(tried, within);
       found.push(one);
       if (one.finding.type === "error") return;
     }
   }
 
-  #find(tried: Tried): Found {
+  #find(tried: Tried, within: Within): Found {
     const { rooms, place } = this.#deps;
     return this.#timed(tried, () => {
-      const placement = place(tried);
+      const placement = place(tried, within);
       return placement.type === "node" ? this.#held(tried, placement.node) : this.#roomy(tried, placement, rooms.find(tried, placement));
     });
   }
 
-  async #findWithExtenders(tried: Tried): Promise<Found> {
+  async #findWithExtenders(tried: Tried, within: Within): Promise<Found> {
     const { parts: { deps: { clock } }, rooms, placeWithExtenders } = this.#deps;
     const startMs = clock.uptimeMs();
     let found: () => Omit<Found, "tried" | "tookMs">;
     try {
-      const placement = await placeWithExtenders(tried);
+      const placement = await placeWithExtenders(tried, within);
       const room = placement.type === "none" ? await rooms.findWithExtenders(tried, placement) : undefined;
       found = () => (placement.type === "node" ? this.#held(tried, placement.node) : this.#roomy(tried, placement, room!));
     } catch (error) {
@@ -190,7 +235,7 @@ export class PodGroupCycle {
   /** All are bound, or let go of and told why. */
   #settle(tries: readonly Tried[], found: readonly Found[], verdict: GroupVerdict): void {
     const { parts: { deps: { clock }, metrics }, binder, rooms } = this.#deps;
-    if (verdict.type !== "scheduled") for (const { held } of found.toReversed()) if (held) binder.letGo(held);
+    if (verdict.type !== "scheduled") this.#letGo(found);
     const leaving = new Set<string>(); // by uid: two pods of the group may need the same to go
     for (const [i, one] of tries.entries()) {
       const { finding, held, failure, room, tookMs = 0 } = found[i] ?? {};

@@ -45,7 +45,8 @@ export type Told =
 /** What follows for one pod. Undefined as `finding`: its turn did not come. */
 export function toldTo(finding: PodFinding | undefined, verdict: GroupVerdict): Told {
   if (verdict.type === "error") return { type: "error", message: finding?.type === "error" ? finding.message : verdict.message };
-  if (finding === undefined || finding.type === "error") return { type: "error", message: UNSCHEDULABLE };
+  if (finding?.type === "error") return { type: "error", message: finding.message };
+  if (finding === undefined) return { type: "held up", message: verdict.type === "scheduled" ? UNSCHEDULABLE : verdict.message, keepsPlace: false };
   if (finding.type === "rejected") return "own";
   if (verdict.type === "scheduled") return finding.type === "placed" ? "bind" : "own";
   if (verdict.waits) return finding.type === "preempts" ? "own" : { type: "held up", message: verdict.message, keepsPlace: true };

@@ -14,6 +14,7 @@ import { evict } from "./evict.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { NoPlacement } from "./place.ts";
 import type { Profile } from "./plugins.ts";
+import { groupOf } from "./pod-groups.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
 import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
 
@@ -123,7 +124,18 @@ export class RoomMaker {
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     this.#parts.metrics.preemptionTried();
+    const bound = this.#boundToPlacement(candidate.pod, profile);
+    if (bound) return bound;
     return this.#room(preempt(candidate, failure, this.#surroundings(profile.preemption)));
+  }
+
+  /** For a group that has to stay together nobody is told to go: each placement would have others go. Source: default_preemption.go PostFilter */
+  #boundToPlacement(pod: Readonly<Pod>, { placements }: Profile): Room | undefined {
+    const { groups } = this.#parts, group = groupOf(pod);
+    if (!placements || !groups || group === undefined) return undefined;
+    const podGroup = groups.podGroup(group);
+    if (!podGroup) return { ...NO_ROOM, message: "preemption: pod group for pod not found" };
+    return podGroup.spec.schedulingConstraints ? { ...NO_ROOM, message: "preemption: not eligible due to placement-based pod group scheduling limitation" } : undefined;
   }
 
   async #preemptWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
@@ -131,6 +143,8 @@ export class RoomMaker {
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     metrics.preemptionTried();
+    const bound = this.#boundToPlacement(candidate.pod, profile);
+    if (bound) return bound;
     const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
     if (found.type === "none") return this.#room(found);
     const choices = new Map(found.choices.map(({ node, victims, violations }) => [node, { pods: victims, violations }]));

@@ -31,6 +31,8 @@ import { RoomMaker } from "./room-maker.ts";
 /** Longest stretch of decisions without letting others run. */
 const TURN_MS = 10;
 
+type Within = readonly LiveNode[] | undefined;
+
 export function scheduler(deps: SchedulerDeps): Runnable {
   return {
     name: "scheduler",
@@ -63,7 +65,7 @@ class Scheduler {
     this.#parts = parts;
     this.#binder = binder;
     this.#rooms = new RoomMaker(parts, binder);
-    this.#groups = parts.groups && new PodGroupCycle({ parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried) => this.#placedNext(tried), placeWithExtenders: (tried) => this.#placeWithExtenders(tried) });
+    this.#groups = parts.groups && new PodGroupCycle({ parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried, within) => this.#placedNext(tried, within), placeWithExtenders: (tried, within) => this.#placeWithExtenders(tried, within) });
   }
 
   async schedule(signal: AbortSignal): Promise<void> {
@@ -122,9 +124,14 @@ class Scheduler {
     else this.#binder.go(tried, placement.node);
   }
 
-  #placedNext(tried: Tried): Placement {
+  /** `within`: among these nodes alone. Then it tells nothing of the next like it. */
+  #placedNext(tried: Tried, within: Within): Placement {
     this.#cycle++;
-    return this.#placed(tried);
+    if (!within) return this.#placed(tried);
+    const { deps: { random }, cluster } = this.#parts;
+    const placement = place(tried.candidate, cluster, tried.profile, { random, within, start: { next: 0 }, kind: this.#kinds.of(tried.candidate), steps: this.#stepsOf(tried.profile) });
+    this.#tookToDecide(tried, placement.evaluation);
+    return placement;
   }
 
   #placed(tried: Tried): Placement {
@@ -179,23 +186,23 @@ class Scheduler {
     await this.#rooms.makeRoomWithExtenders(tried, placement);
   }
 
-  async #placeWithExtenders(tried: Tried): Promise<{ readonly type: "node"; readonly node: string } | NoPlacement> {
+  async #placeWithExtenders(tried: Tried, within?: Within): Promise<{ readonly type: "node"; readonly node: string } | NoPlacement> {
     const { candidate, profile, signal } = tried;
     const { deps: { random, log }, extenders, cluster } = this.#parts;
     const { pod } = candidate;
     const asked = { extenders, log, signal };
-    const { found, feasible } = await this.#searchWithExtenders(tried, asked);
+    const { found, feasible } = await this.#searchWithExtenders(tried, within, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
     const node = feasible.length > 0 ? best(candidate, cluster, { feasible, scores: profile.scores, random, more, steps: this.#stepsOf(profile) }).name : undefined;
     this.#tookToDecide(tried, found.evaluation);
-    return node !== undefined ? { type: "node", node } : found.type === "none" ? found : turnedDown(nowhere(cluster, found));
+    return node !== undefined ? { type: "node", node } : found.type === "none" ? found : turnedDown(nowhere(cluster, { ...found, within }));
   }
 
   /** The node the pod was nominated to alone, if all take it; else whichever they leave. */
-  async #searchWithExtenders({ candidate, profile, signal }: Tried, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
+  async #searchWithExtenders({ candidate, profile, signal }: Tried, within: Within, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
     const { cluster, deps: { log } } = this.#parts;
     const compares = profile.scores.length > 0 || asked.extenders.some(({ filters, prioritizes }) => filters || prioritizes);
-    const looked = search(candidate, cluster, profile, { start: this.#start, compares, steps: this.#stepsOf(profile) });
+    const looked = search(candidate, cluster, profile, { start: this.#start, within, compares, steps: this.#stepsOf(profile) });
     if (looked.type === "none") return { found: looked, feasible: [] };
     try {
       const feasible = await filterByExtenders(candidate.pod, looked.feasible, looked.rejections, asked);
@@ -204,7 +211,7 @@ class Scheduler {
       if (!looked.isNominee || signal.aborted) throw error;
       log.info("extenders could not be asked about the node a pod was nominated to, all are looked at", { pod: keyOf(candidate.pod), error });
     }
-    const found = search(candidate, cluster, profile, { start: this.#start, compares, nominee: false, steps: this.#stepsOf(profile) });
+    const found = search(candidate, cluster, profile, { start: this.#start, within, compares, nominee: false, steps: this.#stepsOf(profile) });
     return { found, feasible: found.type === "none" ? [] : await filterByExtenders(candidate.pod, found.feasible, found.rejections, asked) };
   }
 }

@@ -117,3 +117,11 @@ test("GangScheduling is among the plugins, and may be named, where its gate is s
   expect(() => gangs(profile("plugins: {permit: {enabled: [{name: GangScheduling}]}}"))).toThrow('PermitPlugin "GangScheduling" does not exist');
   expect([defaultProfile(new Set()), defaultProfile(on).gangs]).toEqual([DEFAULT_PROFILE, { awaited: true, permitted: true }]);
 });
+
+test("so are those of topology, and what they weigh", () => {
+  const on = new Set(["GenericWorkload", "TopologyAwareWorkloadScheduling"]);
+  const placements = (text: string, gates?: ReadonlySet<string>) => schedulerSettings(text, gates).profiles[0]!.placements;
+  const resources = { cpu: 1, memory: 1 };
+  expect([placements(HEAD), placements(HEAD, on), defaultProfile(on).placements]).toEqual([undefined, { byTopology: true, podsWeight: 1, fitWeight: 1, resources }, { byTopology: true, podsWeight: 1, fitWeight: 1, resources }]);
+  expect(placements(profile("plugins: {placementScore: {enabled: [{name: PodGroupPodsCount, weight: 5}], disabled: [{name: NodeResourcesFit}]}, placementGenerate: {disabled: [{name: '*'}]}}"), on)).toEqual({ byTopology: false, podsWeight: 5, fitWeight: 0, resources });
+});

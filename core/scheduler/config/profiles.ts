@@ -11,9 +11,10 @@ import { parseDurationMs } from "../../api/meta/duration.ts";
 import { formatFieldErrors } from "../../api/meta/field-error.ts";
 import type { BackoffOptions } from "../../lifecycle/backoff.ts";
 import type { Profile } from "../plugins.ts";
+import type { PlacementRules } from "../pod-group-placements.ts";
 import { GANG_SCHEDULING } from "../pod-groups.ts";
 import { argsOf, ConfigurationError, EXTENSION_POINTS, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
-import { defaultPlugins, type PluginRow, PLUGINS } from "./registry.ts";
+import { defaultPlugins, type PluginRow, PLUGINS, resourceWeights } from "./registry.ts";
 import { validateConfiguration, validateFit } from "./validate.ts";
 
 export interface SchedulerSettings {
@@ -84,8 +85,15 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
     awaitsClaims: at.preEnqueue.includes("DynamicResources"),
     ...(gates.has("GangScheduling") && { gangs: { awaited: at.preEnqueue.includes(GANG_SCHEDULING), permitted: at.permit.includes(GANG_SCHEDULING) } }),
+    ...(gates.has("TopologyAwareWorkloadScheduling") && { placements: placementRules(config, at, multiPoint) }),
     batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },
   };
+}
+
+function placementRules(config: ProfileConfig, at: Readonly<Record<ExtensionPoint, readonly string[]>>, multiPoint: readonly PluginRef[]): PlacementRules {
+  const said = [...(config.plugins.placementScore?.enabled ?? []), ...multiPoint];
+  const weightOf = (name: string): number => (at.placementScore.includes(name) ? said.find((one) => one.name === name)?.weight || 1 : 0);
+  return { byTopology: at.placementGenerate.includes("TopologyPlacementGenerator"), podsWeight: weightOf("PodGroupPodsCount"), fitWeight: weightOf("NodeResourcesFit"), resources: resourceWeights(config) };
 }
 
 /** Resources that extenders count. */
