@@ -64,9 +64,20 @@ export class PodGroupCycle {
 
   /** `first` has been taken from the queue. It and all that are taken with it are settled when this ends; unless `signal` has aborted: then it is others who decide on them. */
   async decide(first: Attempt, signal: AbortSignal): Promise<void> {
-    const { deps: { clock }, metrics } = this.#deps.parts;
+    const { deps: { clock, log }, queue } = this.#deps.parts;
     const group = groupOf(first.pod)!, startMs = clock.uptimeMs();
     const attempts = this.#taken(first, group);
+    try {
+      await this.#decideOn(attempts, group, { startMs, signal });
+    } catch (error) { // one group that cannot be thought through does not stop others
+      if (signal.aborted) return;
+      log.error("a group of pods could not be decided on, it is tried again", { podGroup: group, error });
+      for (const attempt of attempts) if (queue.standing(attempt.key)?.queue === "in flight") this.#error(attempt, { startMs, signal }, error instanceof Error ? error.message : String(error));
+    }
+  }
+
+  async #decideOn(attempts: readonly Attempt[], group: ObjectKey, { startMs, signal }: Pick<Tried, "startMs" | "signal">): Promise<void> {
+    const { deps: { clock }, metrics } = this.#deps.parts;
     const profile = this.#profileOf(attempts, startMs, signal);
     if (!profile) return;
     const tries = attempts.flatMap((attempt) => this.#tried(attempt, { profile, startMs, signal }) ?? []);
@@ -109,13 +120,18 @@ export class PodGroupCycle {
     if (good.length === 0) return { found: trials[0]!.found.map(unheld), verdict: { type: "unschedulable", waits: false, message: `0/${placements.length} placements are available, first placement status: ${(trials[0]!.verdict as { readonly message: string }).message}` } };
     const scores = good.length === 1 ? [0] : placementScores(good.map(({ placement, found }) => ({ placement, proposed: found.flatMap(({ held }) => (held ? [held.candidate] : [])) })), { rules, placed: members.length });
     const most = Math.max(...scores), best = good.filter((_, i) => scores[i] === most);
-    const { found, verdict } = best[Math.floor(random.next() * best.length)]!;
-    return { found: found.map((one) => (one.held ? { ...one, held: this.#heldAgain(one.held, one.finding) } : one)), verdict };
+    return this.#heldAgain(best[Math.floor(random.next() * best.length)]!);
   }
 
-  #heldAgain(held: Held, { type }: PodFinding): Held {
-    const { binder } = this.#deps;
-    return type === "preempts" ? binder.holdRoom(held, held.node) : binder.hold(held, held.node);
+  #heldAgain({ found, verdict }: Trial): Trial {
+    const { binder } = this.#deps, again: Found[] = [];
+    try {
+      for (const one of found) again.push(one.held ? { ...one, held: one.finding.type === "preempts" ? binder.holdRoom(one.held, one.held.node) : binder.hold(one.held, one.held.node) } : one);
+      return { found: again, verdict };
+    } catch (error) {
+      this.#letGo(again);
+      return { found: [], verdict: { type: "error", message: error instanceof Error ? error.message : String(error) } };
+    }
   }
 
   #letGo(found: readonly Found[]): void { for (const { held } of found.toReversed()) if (held) this.#deps.binder.letGo(held); }
