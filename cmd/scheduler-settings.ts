@@ -2,7 +2,7 @@
 import type { ExtenderConfig } from "../core/scheduler/config/configuration.ts";
 import { schedulerSettings } from "../core/scheduler/config/profiles.ts";
 import { Extender, type TlsFiles } from "../core/scheduler/extender.ts";
-import { DEFAULT_PROFILE, type Profile } from "../core/scheduler/plugins.ts";
+import { defaultProfile, type Profile } from "../core/scheduler/plugins.ts";
 import type { BackoffOptions } from "../core/lifecycle/backoff.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { type Listening, LISTENING_NAMES, listeningWith, SCHEDULER_LISTENING } from "./component-listening.ts";
@@ -19,8 +19,8 @@ export interface SchedulerSetup {
   readonly text?: string | undefined;
 }
 
-/** Throws ConfigError with what is wrong with the file. */
-export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Settings, "schedulerConfig" | "kubeSchedulerArg">, clock: Clock): SchedulerSetup {
+/** Throws ConfigError with what is wrong with the file. `gates`: features that were switched on. */
+export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Settings, "schedulerConfig" | "kubeSchedulerArg">, clock: Clock, gates: ReadonlySet<string> = new Set()): SchedulerSetup {
   let file = schedulerConfig === undefined ? undefined : { setting: "scheduler-config", path: schedulerConfig };
   let listening = SCHEDULER_LISTENING;
   for (const text of kubeSchedulerArg) {
@@ -30,9 +30,9 @@ export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Setti
     else if (name === "config") file ??= { setting: "kube-scheduler-arg config", path: value };
     else checkOther("kube-scheduler-arg", text, { others: OTHER_SCHEDULER_SETTINGS, known: ["config=FILE, a KubeSchedulerConfiguration", ...LISTENING_NAMES] });
   }
-  if (file === undefined) return { profiles: [DEFAULT_PROFILE], extenders: [], listening };
+  if (file === undefined) return { profiles: [defaultProfile(gates)], extenders: [], listening };
   return fromFile(file.setting, file.path, (text) => {
-    const { profiles, extenders, backoff } = schedulerSettings(text);
+    const { profiles, extenders, backoff } = schedulerSettings(text, gates);
     return { profiles, backoff, listening, text, extenders: extenders.map((config) => new Extender(config, { clock, tls: filesOf(config) })) };
   });
 }

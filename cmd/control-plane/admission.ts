@@ -32,7 +32,7 @@ import type { Permission } from "./permission.ts";
 
 interface Options extends Pick<Permission, "authorizer" | "resolver"> {
   readonly args: ApiServerArgs;
-  /** Feature gates that are off by default and were switched on. */
+  /** Feature gates that are off by default and were switched on, of which there is work: see workingGates. */
   readonly gates: ReadonlySet<string>;
   readonly registry: Registry;
   readonly client: Client;
@@ -67,7 +67,7 @@ export function admissionOf({ args, gates, registry, client, informers, authoriz
   const settings = settingsOf(args);
   const policies = { client, namespaces, versions, authorizer, clock, conditionMeter: conditions, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
   const plugins = admissionPlugins({
-    certifiesPods: gates.has("PodCertificateRequest"), informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
+    certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"), preemptsGroups: gates.has("WorkloadAwarePreemption"), informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [
       mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS), mutationMeter: mutationMeter(metrics) }),
       mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings) }),

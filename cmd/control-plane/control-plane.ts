@@ -110,6 +110,7 @@ import { loopsOf } from "./loops.ts";
 import { controlPlaneRole } from "./node-role.ts";
 import { permissionOf } from "./permission.ts";
 import { openState } from "./state.ts";
+import { workingGates } from "./working-gates.ts";
 
 /** Longer than a write may take, admission webhooks (30 s) included. */
 const CLAIM_SECONDS = 60;
@@ -166,6 +167,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
   const registry: Registry = new Registry([...servedResources(args.list("runtime-config"), gates), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ gates, serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
+  const working = workingGates(gates, registry);
 
   const serverId = apiServerId(node.name);
   const identity = await identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
@@ -184,7 +186,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
-  const { chain: admission, webhooks } = admissionOf({ args, gates, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, proxyTo: proxyDialers(environmentProxy(proxyEnvironment(process.env, settings)), clock), self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
+  const { chain: admission, webhooks } = admissionOf({ args, gates: working, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, proxyTo: proxyDialers(environmentProxy(proxyEnvironment(process.env, settings)), clock), self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
   const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
@@ -201,7 +203,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   processMetrics(metrics, clock);
   buildMetrics(metrics, versionInfo());
 
-  const scheduling = schedulerSetup(settings, clock);
+  const scheduling = schedulerSetup(settings, clock, gates);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
   const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, gates, events: () => events, clock, log });
   let customResourcesServed = false;
@@ -264,7 +266,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const storageVersions = gates.has("StorageVersionAPI") && registry.find("internal.apiserver.k8s.io", "v1alpha1", "storageversions")
     ? ownStorageVersions({ client: loopbackClient(), clock, log: log.with({ part: "storage versions" }), serverId, entries: storageVersionsOf(registry.rows(), builtInResources.everyRow()) }) : undefined;
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates: working, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),
@@ -274,7 +276,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const ports = components({
     state, authenticator, authorizer, debug, isShared, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
     controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
-    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
+    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg), gates }), resources: podResources },
   });
   listener.onReload(ports.reloadCertificates);
   identity.onOtherCas(listener.reloadCertificates);

@@ -5,7 +5,7 @@
  *
  * Webhooks and policies stand in webhook/ and policy/ and are given by the composition root, which knows how to reach them.
  *
- * Those of upstream's default set that are not here: PodGroupProtection, PodGroupWorkloadExists, JobValidation, which act on resources or fields behind gates that are off.
+ * Those of upstream's default set that act on resources behind gates are there where these are switched on.
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
@@ -18,7 +18,7 @@ import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { type Lookup, lookup } from "../client/lookup.ts";
 import {
-  CSI_DRIVERS, DEVICE_CLASSES, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES,
+  CSI_DRIVERS, DEVICE_CLASSES, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES, WORKLOADS,
 } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -42,6 +42,7 @@ import { nodeDeclaredFeatureValidator } from "./node-declared-features.ts";
 import { nodeRestriction } from "./node-restriction.ts";
 import { ownerReferencesPermissionEnforcement, type OwnerReferencesDeps } from "./owner-references.ts";
 import type { AdmissionPlugin } from "./plugin.ts";
+import { jobValidation, podGroupProtection, podGroupWorkloadExists } from "./pod-groups.ts";
 import { podNodeSelector, podNodeSelectors } from "./pod-node-selector.ts";
 import { podResizeValidator } from "./pod-resize-validator.ts";
 import { podSecurityConfiguration } from "./pod-security/configuration.ts";
@@ -63,12 +64,16 @@ const DEFAULT_OFF: ReadonlySet<string> = new Set([
   "ExtendedResourceToleration", "OwnerReferencesPermissionEnforcement", "DenyServiceExternalIPs", "AlwaysDeny",
 ]);
 const IMAGE_POLICY = "ImagePolicyWebhook";
-/** Upstream's that are not here, and are in no cluster's way: behind gates that are off. */
+/** Upstream's that are only there where their gate is switched on, and in no cluster's way elsewhere. */
 const WITHOUT_EFFECT: ReadonlySet<string> = new Set(["PodGroupProtection", "PodGroupWorkloadExists", "JobValidation"]);
 
 export interface AdmissionDeps {
   /** Nodes may ask for certificates for their pods; default: none may. */
   readonly certifiesPods?: boolean;
+  /** PodGroups and Workloads are served; default: they are not. */
+  readonly groupsPods?: boolean;
+  /** PodGroups have priorities; default: they have none. */
+  readonly preemptsGroups?: boolean;
   /** As a member of system:masters. */
   readonly client: Client;
   /** Over the same client. */
@@ -105,7 +110,7 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   return [...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer), podCertificateSigning(deps.authorizer)];
 }
 
-function orderedPlugins({ certifiesPods = false, client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics, reviewServer }: AdmissionDeps): AdmissionPlugin[] {
+function orderedPlugins({ certifiesPods = false, groupsPods = false, preemptsGroups = false, client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics, reviewServer }: AdmissionDeps): AdmissionPlugin[] {
   const informer = <T extends ApiObject>(ref: ResourceRef<T>): Informer<T> => informers.of(ref);
   const find = <T extends ApiObject>(ref: ResourceRef<T>): Lookup<T> => lookup(informer(ref), client.resource(ref));
   const configured = <T>(name: string, read: (configuration: unknown) => T): T => {
@@ -134,13 +139,14 @@ function orderedPlugins({ certifiesPods = false, client, informers, authorizer, 
     }),
     podSecurity({ namespaces, pods: informer(PODS), configuration: configured("PodSecurity", podSecurityConfiguration), clock, metrics }),
     podNodeSelector({ namespaces, selectors: configured("PodNodeSelector", podNodeSelectors) }),
-    priorityAdmission({ priorityClasses: find(PRIORITY_CLASSES), informer: informer(PRIORITY_CLASSES), client: client.resource(PRIORITY_CLASSES) }),
+    priorityAdmission({ priorityClasses: find(PRIORITY_CLASSES), informer: informer(PRIORITY_CLASSES), client: client.resource(PRIORITY_CLASSES), ofGroups: preemptsGroups }),
     defaultTolerationSeconds(tolerationSeconds),
     podTolerationRestriction({ namespaces, restriction: configured("PodTolerationRestriction", tolerationRestriction) }),
     eventRateLimit({ limits: configured("EventRateLimit", eventRateLimits), clock }),
     extendedResourceToleration,
     defaultStorageClass({ storageClasses: informer(STORAGE_CLASSES), client: client.resource(STORAGE_CLASSES) }),
     storageObjectInUseProtection,
+    ...(groupsPods ? [podGroupProtection] : []),
     ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }),
     persistentVolumeClaimResize({ storageClasses: find(STORAGE_CLASSES) }),
     runtimeClassAdmission({ runtimeClasses: find(RUNTIME_CLASSES) }),
@@ -151,7 +157,9 @@ function orderedPlugins({ certifiesPods = false, client, informers, authorizer, 
     defaultIngressClass({ ingressClasses: informer(INGRESS_CLASSES), client: client.resource(INGRESS_CLASSES) }),
     denyServiceExternalIps,
     podTopologyLabels({ nodes }),
+    ...(groupsPods ? [podGroupWorkloadExists({ workloads: find(WORKLOADS) })] : []),
     nodeDeclaredFeatureValidator({ nodes }),
+    ...(groupsPods ? [jobValidation({ podGroups: find(POD_GROUPS), informer: informer(POD_GROUPS), client: client.resource(POD_GROUPS) })] : []),
     podResizeValidator({ nodes }),
     ...webhooks,
     resourceQuotaAdmission({

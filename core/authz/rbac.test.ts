@@ -301,6 +301,12 @@ test("what is behind a gate has its roles, and nodes their rule, where that is s
   expect(added("StorageVersionAPI")).toEqual(["system:controller:storage-version-garbage-collector"]);
   expect(added("StorageVersionMigrator")).toEqual(["system:controller:storage-version-migrator-controller"]);
   expect(added("PodCertificateRequest")).toEqual(["system:controller:podcertificaterequestcleaner"]);
+  expect(added("GenericWorkload")).toEqual(["system:controller:podgroup-protection-controller"]);
+  const ofGroups = (...gates: string[]): unknown[] => bootstrapPolicy(new Set(gates)).clusterRoles.flatMap(({ metadata: { name }, rules }) => (rules ?? []).filter(({ apiGroups, resources }) => apiGroups?.includes("scheduling.k8s.io") && resources!.some((one) => one.startsWith("podgroups"))).map(({ verbs, resources }) => `${name} ${verbs.join()} ${resources!.join()}`));
+  expect([ofGroups(), ofGroups("GenericWorkload"), ofGroups("WorkloadWithJob")]).toEqual([[], [
+    "system:aggregate-to-edit create,delete,deletecollection,patch,update podgroups,workloads", "system:aggregate-to-view get,list,watch podgroups,podgroups/status,workloads",
+    "system:kube-scheduler get,list,watch podgroups", "system:kube-scheduler patch,update podgroups/status", "system:controller:podgroup-protection-controller get,list,update,watch podgroups",
+  ], ["system:controller:job-controller create,get,list,watch podgroups,workloads"]]);
   const nodes = (gates: readonly string[]) => bootstrapPolicy(new Set(gates)).clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules!.filter(({ resources }) => resources?.includes("clustertrustbundles"));
   expect([nodes([]), nodes(["ClusterTrustBundle"])]).toEqual([[], [{ verbs: ["get", "list", "watch"], apiGroups: ["certificates.k8s.io"], resources: ["clustertrustbundles"] }]]);
 });

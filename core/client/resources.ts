@@ -19,6 +19,7 @@ import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from "../api/gen/rbac.v1.ts";
 import type { DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice } from "../api/gen/resource.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
+import type { PodGroup, Workload } from "../api/gen/scheduling.v1alpha2.ts";
 import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass } from "../api/gen/storage.v1.ts";
 import type { StorageVersionMigration } from "../api/gen/storagemigration.v1beta1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
@@ -138,3 +139,7 @@ export const LEASE_CANDIDATES = ref<LeaseCandidate>("coordination.k8s.io", "v1be
 
 // internal.apiserver.k8s.io/v1alpha1, where it is switched on
 export const STORAGE_VERSIONS = ref<StorageVersion>("internal.apiserver.k8s.io", "v1alpha1", "storageversions", "StorageVersion", CLUSTER);
+
+// scheduling.k8s.io/v1alpha2, where it is switched on
+export const POD_GROUPS = ref<PodGroup>("scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup", NAMESPACED);
+export const WORKLOADS = ref<Workload>("scheduling.k8s.io", "v1alpha2", "workloads", "Workload", NAMESPACED);

@@ -38,7 +38,7 @@ import { type NodeIpamConfig, nodeIpamController } from "./nodeipam/nodeipam.ts"
 import { nodeLifecycleControllers } from "./nodelifecycle/nodelifecycle.ts";
 import { NODE_LIFECYCLE, type NodeLifecycleSettings } from "./nodelifecycle/plan.ts";
 import { podGcController } from "./podgc/podgc.ts";
-import { claimProtectionController, classProtectionController, volumeProtectionController } from "./protection/protection.ts";
+import { claimProtectionController, classProtectionController, podGroupProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
 import { resourceClaimControllers } from "./resourceclaim/resourceclaim.ts";
 import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
@@ -120,6 +120,10 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly queues?: ControllerMetrics | undefined;
   /** Servers say in StorageVersions what they store. */
   readonly collectsStorageVersions?: boolean | undefined;
+  /** PodGroups and Workloads are served. */
+  readonly groupsPods?: boolean | undefined;
+  /** Jobs of gangs have them. */
+  readonly groupsJobs?: boolean | undefined;
   /** PodCertificateRequests are served. */
   readonly certifiesPods?: boolean | undefined;
   /** StorageVersionMigrations are served. */
@@ -160,6 +164,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
+    ["podgroup-protection-controller", () => (deps.groupsPods ? [podGroupProtectionController(deps)] : [])],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
     ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
     ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],

@@ -8,14 +8,16 @@ import { encodeJson, stringify } from "../api/codec/json.ts";
 
 /** FNV-1a, 32 bit, over the template as JSON with sorted keys; `collisionCount` gives a template whose name is taken another one. */
 export function templateHash(template: unknown, collisionCount?: number): string {
-  const text = canonical(template) + (collisionCount === undefined ? "" : `#${collisionCount}`);
-  return safeEncode(String(fnv32a(new TextEncoder().encode(text))));
+  return nameHash(canonical(template) + (collisionCount === undefined ? "" : `#${collisionCount}`));
 }
 
 /** Of a ControllerRevision's data, its members in the order in which they are written. FNV-1, 32 bit. Source: kubernetes v1.36 pkg/controller/history/controller_history.go HashControllerRevision */
 export function patchHash(patch: unknown, collisionCount: number): string {
   return safeEncode(String(fnv32(new TextEncoder().encode(new TextDecoder().decode(encodeJson(patch)).trimEnd() + collisionCount))));
 }
+
+/** FNV-1a, 32 bit, for the names of objects that are found again by what they are made of. */
+export function nameHash(text: string): string { return safeEncode(String(fnv32a(new TextEncoder().encode(text)))); }
 
 /** Upstream's util/rand.SafeEncodeString. */
 function safeEncode(text: string): string {

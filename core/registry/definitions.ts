@@ -65,7 +65,7 @@ import { resourceClaims, resourceClaimTemplates } from "./resource/resource-clai
 import { resourcePoolStatusRequests } from "./resource/resource-pool-status-request.ts";
 import { resourceSlices } from "./resource/resource-slice.ts";
 import { priorityClasses } from "./scheduling/priority-class.ts";
-import { podGroups, workloads } from "./scheduling/workload.ts";
+import { podGroupDefinition, workloadDefinition } from "./scheduling/workload.ts";
 import { csiDrivers } from "./storage/csi-driver.ts";
 import { csiNodes } from "./storage/csi-node.ts";
 import { csiStorageCapacities } from "./storage/csi-storage-capacity.ts";
@@ -107,7 +107,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
     any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
-    any(leaseDefinition({ coordinated: gates.has("CoordinatedLeaderElection") })), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
+    any(leaseDefinition({ coordinated: gates.has("CoordinatedLeaderElection") })), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloadDefinition(gates)), any(podGroupDefinition(gates)),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
     any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(podCertificateRequests), any(eventsV1), any(horizontalPodAutoscalers),

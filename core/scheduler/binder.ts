@@ -19,10 +19,18 @@ import { planVolumes, podClaims, podVolumes, type VolumePlan } from "./volume-pl
 const DELETED = Object.freeze(new Error("pod deleted"));
 const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
 
-interface Binding extends Tried {
+/** A pod that counts on a node, with all it needs there: to be bound, or let go of. */
+export interface Held extends Tried {
   readonly node: string;
   readonly reservation: Reservation | undefined;
   readonly devices: DeviceReservation | undefined;
+  /** There is something to wait for before it can be bound. */
+  readonly isPrepared: boolean;
+  /** Where others were leaving for it. */
+  readonly nominatedNode: string | undefined;
+}
+
+interface Binding extends Held {
   /** The pod's status names the node. */
   readonly isNominated?: true;
 }
@@ -36,10 +44,16 @@ export class Binder {
     this.#parts = parts;
   }
 
-  /** From now on the pod counts on `node`. Throws if it counts on one already: somebody else was faster. */
   go(tried: Tried, node: string): void {
-    const { attempt, candidate, profile, signal } = tried;
-    const { deps: { clock }, snapshot, cluster, queue, writes, waits, metrics } = this.#parts;
+    const held = this.hold(tried, node);
+    this.#parts.metrics.point("Permit", tried.profile.schedulerName, 0); // nobody is asked
+    this.bind(held);
+  }
+
+  /** From now on the pod counts on `node`. Throws if it counts on one already: somebody else was faster. */
+  hold(tried: Tried, node: string): Held {
+    const { attempt, candidate, profile } = tried;
+    const { deps: { clock }, snapshot, cluster, metrics } = this.#parts;
     if (snapshot.isPlaced(candidate.pod)) throw new Error(`pod ${candidate.pod.metadata.uid}(${attempt.key}) is in the cache, so can't be assumed`);
     const startMs = clock.uptimeMs();
     const plan = profile.bindsDevices ? devicePlan(candidate, cluster) : undefined;
@@ -47,14 +61,38 @@ export class Binder {
     const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;
     const reservation = wanted && this.#parts.volumes.reserve(wanted, node);
     metrics.point("Reserve", profile.schedulerName, clock.uptimeMs() - startMs);
-    metrics.point("Permit", profile.schedulerName, 0); // nobody is asked
-    metrics.point("PreBindPreFlight", profile.schedulerName, 0, reservation || plan ? "Success" : "Skip");
-    snapshot.assume(candidate, node);
+    return this.#assumed(tried, node, { reservation, devices, isPrepared: reservation !== undefined || plan !== undefined });
+  }
+
+  /** As `hold`, of a pod that others have to leave the node for: what else it needs it gets once they are gone. */
+  holdRoom(tried: Tried, node: string): Held { return this.#assumed(tried, node, { reservation: undefined, devices: undefined, isPrepared: false }); }
+
+  #assumed(tried: Tried, node: string, needs: Pick<Held, "reservation" | "devices" | "isPrepared">): Held {
+    const { snapshot } = this.#parts;
+    const nominatedNode = snapshot.nominatedNodeOf(tried.candidate.pod);
+    snapshot.assume(tried.candidate, node);
+    return { ...tried, node, nominatedNode, ...needs };
+  }
+
+  /** Nothing has come of it: all is as it was before `hold`. */
+  letGo({ candidate: { pod }, profile, reservation, devices, nominatedNode, signal }: Held): void {
+    const { deps: { clock }, snapshot, volumes, claims, writes, metrics } = this.#parts;
+    const startMs = clock.uptimeMs();
+    snapshot.forget(pod);
+    if (nominatedNode) snapshot.nominate(pod, nominatedNode);
+    if (reservation) volumes.takeBack(reservation);
+    if (devices) writes.add(claims.takeBack(devices, signal));
+    metrics.point("Unreserve", profile.schedulerName, clock.uptimeMs() - startMs);
+  }
+
+  bind(held: Held): void {
+    const { attempt, profile, signal } = held;
+    const { queue, writes, waits, metrics } = this.#parts;
+    metrics.point("PreBindPreFlight", profile.schedulerName, 0, held.isPrepared ? "Success" : "Skip");
     queue.done(attempt);
-    const binding = { ...tried, node, reservation, devices };
-    if (reservation || plan) return waits.add(this.#prepareAndBind(binding));
+    if (held.isPrepared) return waits.add(this.#prepareAndBind(held));
     metrics.point("PreBind", profile.schedulerName, 0); // there is nothing to prepare
-    writes.add(this.#bind(binding, signal));
+    writes.add(this.#bind(held, signal));
   }
 
   /** Whether the pod waits for its volumes still. */

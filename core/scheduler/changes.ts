@@ -5,6 +5,7 @@
  */
 import type { Namespace, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
 import type { DeviceClass, ResourceClaim, ResourceSlice } from "../api/gen/resource.v1.ts";
+import type { PodGroup } from "../api/gen/scheduling.v1alpha2.ts";
 import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment } from "../api/gen/storage.v1.ts";
 import { annotationsOf, labelsOf } from "../api/meta/object-meta.ts";
 import { podRequests, type Requests } from "./pod-requests.ts";
@@ -32,7 +33,8 @@ export type ClusterChange =
   | ({ readonly of: "attachment" } & Changed<VolumeAttachment>)
   | ({ readonly of: "resource claim" } & Changed<ResourceClaim>)
   | ({ readonly of: "resource slice" } & Changed<ResourceSlice>)
-  | ({ readonly of: "device class" } & Changed<DeviceClass>);
+  | ({ readonly of: "device class" } & Changed<DeviceClass>)
+  | ({ readonly of: "pod group" } & Changed<PodGroup>);
 
 /**
  * Upstream's words for it, as metrics name it: "NodeAdd", "AssignedPodDelete". A node or a pod that has changed may have done so in several ways; a node, in none that matter.
@@ -83,7 +85,7 @@ export function asksForLess(before: Requests, after: Requests, matters?: Request
 const RESOURCES: Readonly<Record<ClusterChange["of"], string>> = {
   "node": "Node", "placed pod": "AssignedPod", "pod": "UnschedulablePod", "namespace": "Namespace", "claim": "PersistentVolumeClaim", "volume": "PersistentVolume",
   "storage class": "storage.k8s.io/StorageClass", "CSI node": "storage.k8s.io/CSINode", "CSI driver": "storage.k8s.io/CSIDriver", "storage capacity": "storage.k8s.io/CSIStorageCapacity", "attachment": "storage.k8s.io/VolumeAttachment",
-  "resource claim": "resource.k8s.io/ResourceClaim", "resource slice": "resource.k8s.io/ResourceSlice", "device class": "resource.k8s.io/DeviceClass",
+  "resource claim": "resource.k8s.io/ResourceClaim", "resource slice": "resource.k8s.io/ResourceSlice", "device class": "resource.k8s.io/DeviceClass", "pod group": "scheduling.k8s.io/PodGroup",
 };
 
 /** A node is new, or what `part` picks of it has changed. */

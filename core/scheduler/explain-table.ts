@@ -12,7 +12,7 @@ import type { FilterSummary, NodeExplanation, SchedulingExplanation } from "./ex
 
 export function explanationTable(explanation: SchedulingExplanation): string {
   const { pod, schedulerName, filters, nodes } = explanation;
-  const lines = [`Pod:        ${pod.namespace}/${pod.name}`, `Scheduler:  ${schedulerName}`, `State:      ${explanation.state}`, `Why:        ${explanation.message}`, ...queueLine(explanation), ...preemptionLine(explanation)];
+  const lines = [`Pod:        ${pod.namespace}/${pod.name}`, `Scheduler:  ${schedulerName}`, `State:      ${explanation.state}`, `Why:        ${explanation.message}`, ...queueLine(explanation), ...groupLine(explanation), ...preemptionLine(explanation)];
   if (filters.length > 0) lines.push("", ...table([["FILTER", "PASSED", "REJECTED", "WHY"], ...filters.map(filterRow)]));
   if (nodes.length > 0) lines.push("", ...table([["NODE", "VERDICT", "SCORE", "WHY"], ...nodes.flatMap((node) => nodeRows(node, explanation))]));
   return `${lines.join("\n")}\n`;
@@ -26,6 +26,14 @@ function queueLine({ queue }: SchedulingExplanation): string[] {
     case "backoff": return [`Queue:      backoff, ${tries}; tried again in ${Math.ceil((queue.againInMs ?? 0) / 1000)}s`];
     default: return [`Queue:      ${queue.queue}, ${tries}`];
   }
+}
+
+/** Its own place is not all that it waits for. */
+function groupLine({ group }: SchedulingExplanation): string[] {
+  if (!group) return [];
+  const { name, minCount, pods, placed, scheduled } = group;
+  const what = minCount === undefined ? name : `${name}, a gang of at least ${minCount}`;
+  return [`Group:      ${what}: ${placed} of ${pods} ${pods === 1 ? "pod has" : "pods have"} a node${scheduled ? `; ${scheduled.reason}${scheduled.message ? `: ${scheduled.message}` : ""}` : ""}`];
 }
 
 function preemptionLine({ preemption, nominatedNodeName }: SchedulingExplanation): string[] {

@@ -13,6 +13,7 @@ import { Evaluation } from "./evaluation.ts";
 import { type LiveNode, placedPod } from "./node-info.ts";
 import { explain, type NoPlacement, reasonsOf, scoresOf } from "./place.ts";
 import type { Profile } from "./plugins.ts";
+import type { GroupStanding } from "./pod-groups.ts";
 import { preempt } from "./preempt.ts";
 import type { Standing } from "./queue.ts";
 import type { NodeRejection } from "./rejection.ts";
@@ -21,13 +22,15 @@ export interface SchedulingExplanation {
   readonly kind: "SchedulingExplanation";
   readonly pod: { readonly namespace: string; readonly name: string; readonly uid: string };
   readonly schedulerName: string;
-  /** Bound: it has a node. Gated: its scheduling gates are closed. */
+  /** Bound: it has a node. Gated: its scheduling gates are closed, or its group is not complete. */
   readonly state: "Bound" | "Gated" | "Ended" | "Terminating" | "Schedulable" | "Unschedulable" | "OtherScheduler";
   /** One sentence; for Unschedulable, upstream's. */
   readonly message: string;
   readonly nodeName?: string;
   readonly nominatedNodeName?: string;
   readonly queue?: Standing;
+  /** The pods it is scheduled together with. */
+  readonly group?: GroupStanding;
   /** The nodes it would go to now: several, if they are equally good. */
   readonly candidates: readonly string[];
   readonly filters: readonly FilterSummary[];
@@ -62,22 +65,23 @@ interface World {
   readonly profile: Profile | undefined;
   readonly budgets: readonly Readonly<PodDisruptionBudget>[];
   readonly standing?: Standing | undefined;
+  readonly group?: GroupStanding | undefined;
 }
 
-export function explainScheduling(pod: Readonly<Pod>, { cluster, profile, budgets, standing }: World): SchedulingExplanation {
+export function explainScheduling(pod: Readonly<Pod>, { cluster, profile, budgets, standing, group }: World): SchedulingExplanation {
   const { metadata: { name, namespace = "", uid }, spec, status } = pod;
   const head = {
     kind: "SchedulingExplanation" as const, pod: { namespace, name, uid }, schedulerName: spec.schedulerName || "default-scheduler",
-    ...(spec.nodeName ? { nodeName: spec.nodeName } : {}), ...(status?.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}), ...(standing ? { queue: standing } : {}),
+    ...(spec.nodeName ? { nodeName: spec.nodeName } : {}), ...(status?.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}), ...(standing ? { queue: standing } : {}), ...(group ? { group } : {}),
   };
   if (!profile) return { ...head, state: "OtherScheduler", message: `no profile has the scheduler name ${JSON.stringify(head.schedulerName)}: another scheduler places this pod`, candidates: [], filters: [], nodes: [] };
   const candidate = placedPod({ ...pod, spec: { ...spec, nodeName: undefined } } as unknown as Pod);
   const run = dryRun(candidate, cluster, profile);
   const preemption = run.candidates.length > 0 || !run.failure ? undefined : wouldPreempt(candidate, run.failure, { cluster, budgets, enough: profile.preemption });
-  return { ...head, ...judge(pod, run.candidates, run.message), candidates: run.candidates, filters: run.filters, nodes: run.nodes, ...(preemption ? { preemption } : {}) };
+  return { ...head, ...judge(pod, { candidates: run.candidates, message: run.message, heldBack: profile.gangs?.awaited ? group?.heldBack : undefined }), candidates: run.candidates, filters: run.filters, nodes: run.nodes, ...(preemption ? { preemption } : {}) };
 }
 
-function judge(pod: Readonly<Pod>, candidates: readonly string[], message: string): Pick<SchedulingExplanation, "state" | "message"> {
+function judge(pod: Readonly<Pod>, { candidates, message, heldBack }: { readonly candidates: readonly string[]; readonly message: string; readonly heldBack: string | undefined }): Pick<SchedulingExplanation, "state" | "message"> {
   const { spec, status, metadata } = pod;
   const now = candidates.length === 0 ? `placed anew now, it would go nowhere: ${message}` : candidates.includes(spec.nodeName ?? "") ? "placed anew now, it could go there again" : `placed anew now, it would go to ${candidates.join(" or ")}`;
   if (status?.phase === "Succeeded" || status?.phase === "Failed") return { state: "Ended", message: `the pod has ended (${status.phase})` };
@@ -85,6 +89,7 @@ function judge(pod: Readonly<Pod>, candidates: readonly string[], message: strin
   if (metadata.deletionTimestamp != null) return { state: "Terminating", message: "the pod is being deleted: it gets no node any more" };
   const gates = (spec.schedulingGates ?? []).map((gate) => gate.name);
   if (gates.length > 0) return { state: "Gated", message: `scheduling gates are closed: ${gates.join(", ")}` };
+  if (heldBack !== undefined) return { state: "Gated", message: heldBack };
   return candidates.length > 0 ? { state: "Schedulable", message: `the pod would go to ${candidates.join(" or ")}` } : { state: "Unschedulable", message };
 }
 

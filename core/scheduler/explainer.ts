@@ -12,6 +12,7 @@ import { DEVICE_RESOURCES } from "./devices/claims.ts";
 import type { Clocks } from "./devices/plan.ts";
 import { explainScheduling, type SchedulingExplanation } from "./explain.ts";
 import { DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
+import type { PodGroups } from "./pod-groups.ts";
 import type { Standing } from "./queue.ts";
 import { Snapshot } from "./snapshot.ts";
 import { STORAGE_RESOURCES } from "./storage.ts";
@@ -21,6 +22,8 @@ export interface SchedulerView {
   readonly snapshot: Snapshot;
   readonly cluster: Cluster;
   standing(key: ObjectKey): Standing | undefined;
+  /** Absent: every pod stands alone. */
+  readonly groups: PodGroups | undefined;
 }
 
 export class SchedulingExplainer {
@@ -55,7 +58,7 @@ export class SchedulingExplainer {
       cluster: clusterOf(snapshot, informers, this.#clocks, view?.cluster),
       profile: this.#profiles.find(({ schedulerName }) => schedulerName === (pod.spec.schedulerName || DEFAULT_SCHEDULER)),
       budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()],
-      standing: view?.standing(keyOf(pod)),
+      standing: view?.standing(keyOf(pod)), group: view?.groups?.standing(pod),
     });
   }
 

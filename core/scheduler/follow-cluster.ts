@@ -1,12 +1,13 @@
 /** What happens in the cluster, told to the snapshot and to the queue: nodes, pods, and all else that decides where a pod can go. */
 import type { Pod } from "../api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
-import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
+import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
 import type { Binder } from "./binder.ts";
 import { type ClusterChange, eventsOf } from "./changes.ts";
 import { OWNER_RESOURCES } from "./cluster.ts";
 import { DEVICE_RESOURCES } from "./devices/claims.ts";
 import type { Parts } from "./parts.ts";
+import { groupOf } from "./pod-groups.ts";
 import { countsTheSame, isEnded } from "./snapshot.ts";
 
 const SOURCES = [
@@ -15,8 +16,8 @@ const SOURCES = [
 
 /** Resolves once everything is known, with what ends it. */
 export async function followCluster(parts: Parts, binder: Binder, signal: AbortSignal): Promise<() => void> {
-  const { deps: { informers, explainer }, snapshot, cluster, queue, volumes } = parts;
-  await Promise.all(SOURCES.map((ref) => informers.of(ref as typeof NAMESPACES).whenSynced(signal)));
+  const { deps: { informers, explainer }, snapshot, cluster, queue, volumes, groups } = parts;
+  await Promise.all([...SOURCES, ...(groups ? [POD_GROUPS] : [])].map((ref) => informers.of(ref as typeof NAMESPACES).whenSynced(signal)));
   if (signal.aborted) return () => {};
   const changed = (change: ClusterChange): void => parts.changed(change);
   const storageChanged = (change: ClusterChange): void => {
@@ -24,9 +25,14 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
     changed(change);
   };
   const stops = [
-    explainer?.attach({ snapshot, cluster, standing: (key) => queue.standing(key) }),
+    explainer?.attach({ snapshot, cluster, standing: (key) => queue.standing(key), groups }),
     informers.of(NODES).onChange((change) => nodeChanged(parts, { of: "node", ...change })),
-    informers.of(PODS).onChange(({ object, old, deleted }) => handling(parts, podEvents(parts, { object, old, deleted }), () => (deleted ? podGone(parts, binder, object, old) : podChanged(parts, binder, object, old)))),
+    informers.of(PODS).onChange(({ object, old, deleted }) => handling(parts, podEvents(parts, { object, old, deleted }), () => {
+      const isNew = !deleted && joins(parts, object);
+      if (deleted) podGone(parts, binder, object, old);
+      else podChanged(parts, binder, object, old);
+      if (isNew) queue.regate(object.spec.nodeName ? "AssignedPodAdd" : "UnschedulablePodAdd", groups?.keysOf(groupOf(object)!)); // it may be the one its group has waited for
+    })),
     informers.of(NAMESPACES).onChange((change) => changed({ of: "namespace", ...change })),
     informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => storageChanged({ of: "claim", ...change })),
     informers.of(PERSISTENT_VOLUMES).onChange((change) => storageChanged({ of: "volume", ...change })),
@@ -43,6 +49,10 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
     }),
     informers.of(RESOURCE_SLICES).onChange((change) => changed({ of: "resource slice", ...change })),
     informers.of(DEVICE_CLASSES).onChange((change) => changed({ of: "device class", ...change })),
+    groups && informers.of(POD_GROUPS).onChange((change) => {
+      if (!change.deleted && !change.old) queue.regate("scheduling.k8s.io/PodGroupAdd", groups.keysOf(keyOf(change.object)));
+      changed({ of: "pod group", ...change });
+    }),
   ];
   return () => {
     for (const stop of stops) stop?.();
@@ -71,10 +81,16 @@ function podEvents(parts: Parts, { object: pod, old, deleted }: { readonly objec
   return [...new Set(["UnschedulablePodUpdate", ...eventsOf({ of: "pod", object: pod, old, deleted: false })])];
 }
 
+/** Whether it is one of a group from now on. Pods that another scheduler is to give a node to are not, until they have one. */
+function joins(parts: Parts, pod: Readonly<Pod>): boolean {
+  return parts.groups !== undefined && !isEnded(pod) && (pod.spec.nodeName ? true : parts.profileOf(pod) !== undefined) && parts.groups.set(pod);
+}
+
 function podGone(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
   const { snapshot, queue } = parts;
   const nominated = snapshot.nominatedNodeOf(pod) !== undefined, assumed = snapshot.isAssumed(pod);
   snapshot.removePod(pod);
+  parts.groups?.delete(pod);
   queue.remove(keyOf(pod));
   binder.forget(pod);
   const change: ClusterChange = { of: "placed pod", object: pod, old, deleted: true };
@@ -107,6 +123,7 @@ function podChanged(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Reado
   }
   queue.remove(keyOf(pod));
   if (isEnded(pod)) {
+    parts.groups?.delete(pod);
     if (old && !isEnded(old)) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
   } else if (!old?.spec.nodeName) parts.changed({ of: "placed pod", object: pod, deleted: false });
   else if (!countsTheSame(old, pod)) parts.changed({ of: "placed pod", object: pod, old, deleted: false });

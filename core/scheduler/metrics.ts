@@ -22,16 +22,21 @@ export interface SchedulerMetrics extends BatchMetrics {
   /** How often each plugin was asked: by filters and scores, once for each node. */
   evaluated(point: PluginPoint, plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
   /** How long all plugins of an extension point took. */
-  point(name: PluginPoint | "PreEnqueue" | "Sign" | "PostFilter" | "Reserve" | "Unreserve" | "Permit" | "PreBindPreFlight" | "PreBind" | "Bind" | "PostBind", profile: string, ms: number, status?: PluginStatus | "Error"): void;
+  point(name: PluginPoint | "PreEnqueue" | "Sign" | "PostFilter" | "Reserve" | "Unreserve" | "Permit" | "PreBindPreFlight" | "PreBind" | "Bind" | "PostBind", profile: string, ms: number, status?: PluginStatus | "Wait" | "Error"): void;
   handled(event: string, ms: number): void;
   /** How long it took to find out whether the node for a pod is known from the one before, and to keep what was thought of it. */
   hintTook(hinted: "hint" | "no_hint", profile: string, ms: number): void;
   storeTook(profile: string, ms: number): void;
+  /** A group of pods was thought through: how long that took, and what came of it in the end. */
+  groupAlgorithm(ms: number): void;
+  groupAttempt(result: "scheduled" | "unschedulable" | "waiting_on_preemption" | "error", profile: string, ms: number): void;
+  /** A pod has waited for others before it could be bound. */
+  permitWaited(ms: number): void;
   /** How long one plugin took. */
   pluginTook: PluginTimes["took"];
 }
 
-export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot; readonly bindings: () => number }): SchedulerMetrics {
+export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, hasGroups }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot; readonly bindings: () => number; readonly hasGroups?: boolean }): SchedulerMetrics {
   const attempts = metrics.counter("scheduler_schedule_attempts_total", "[STABLE] Number of attempts to schedule pods, by the result. 'unschedulable' means a pod could not be scheduled, while 'error' means an internal scheduler problem.");
   const duration = metrics.histogram("scheduler_scheduling_attempt_duration_seconds", "[STABLE] Scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15));
   const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "[ALPHA] Scheduling algorithm latency in seconds", doubling(0.001, 15));
@@ -70,7 +75,14 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const tried = seriesOf((result) => seriesOf((profile) => ({ attempts: attempts.with({ result, profile }), duration: duration.with({ result, profile }) })));
   const ran = seriesOf((extension_point) => seriesOf((status) => seriesOf((plugin) => plugins.with({ extension_point, plugin, status }))));
   const handling = seriesOf((event) => events.with({ event }));
+  const groups = hasGroups ? groupMetrics(metrics) : undefined;
   return {
+    groupAlgorithm: (ms) => groups?.algorithm.observe(ms / 1000),
+    groupAttempt(result, profile, ms) {
+      groups?.attempts.inc({ result, profile });
+      groups?.duration.observe(ms / 1000, { result, profile });
+    },
+    permitWaited: (ms) => groups?.waits.observe(ms / 1000, { result: "Success" }),
     batchAttempt: (result, profile) => batchAttempts.inc({ result, profile }),
     batchFlushed: (reason, profile) => batchFlushes.inc({ reason, profile }),
     evaluated(point, plugins, profile) {
@@ -112,3 +124,13 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
 
 /** What took longer is folded into "15+". Source: pkg/scheduler/schedule_one.go getAttemptsLabel */
 const SLI_ATTEMPTS_MAX = 15;
+
+/** There only where pods of a group are decided together. */
+function groupMetrics(metrics: Metrics) {
+  return {
+    attempts: metrics.counter("scheduler_podgroup_schedule_attempts_total", "[ALPHA] Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be scheduled, while 'error' means an internal scheduler problem."),
+    duration: metrics.histogram("scheduler_podgroup_scheduling_attempt_duration_seconds", "[ALPHA] Pod group scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15)),
+    algorithm: metrics.histogram("scheduler_podgroup_scheduling_algorithm_duration_seconds", "[ALPHA] Pod group scheduling algorithm latency in seconds", doubling(0.001, 15)),
+    waits: metrics.histogram("scheduler_permit_wait_duration_seconds", "[BETA] Duration of waiting on permit.", doubling(0.001, 15)),
+  };
+}

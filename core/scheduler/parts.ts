@@ -4,7 +4,7 @@ import { keyOf } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
 import type { EventReporter, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
-import { PODS } from "../client/resources.ts";
+import { POD_GROUPS, PODS } from "../client/resources.ts";
 import type { BackoffOptions } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -22,6 +22,7 @@ import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import type { PlacedPod } from "./node-info.ts";
 import type { PluginTimes } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
+import { GANG_SCHEDULING, groupOf, PodGroups } from "./pod-groups.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
 import { type Attempt, hasGates, SCHEDULING_GATES, SchedulingQueue } from "./queue.ts";
 import { isEnded, Snapshot } from "./snapshot.ts";
@@ -48,6 +49,8 @@ export interface SchedulerDeps {
   readonly extenders?: readonly Extender[] | undefined;
   /** How long a pod waits after it fitted nowhere. */
   readonly backoff?: BackoffOptions | undefined;
+  /** Whether PodGroups are served, and pods of one are decided together. */
+  readonly podGroups?: boolean | undefined;
   /** Told what this scheduler knows, while it runs. */
   readonly explainer?: SchedulingExplainer | undefined;
 }
@@ -69,6 +72,8 @@ export class Parts {
   readonly queue: SchedulingQueue;
   readonly volumes: VolumeBinder;
   readonly claims: ClaimBinder;
+  /** Absent: every pod stands alone. */
+  readonly groups: PodGroups | undefined;
   readonly metrics: SchedulerMetrics;
   readonly times: PluginTimes;
   readonly writes = new Writes(WRITES_MAX);
@@ -85,7 +90,8 @@ export class Parts {
     this.cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
     this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices, onMade: (status) => this.metrics.claimMade(status) });
     this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
-    this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size });
+    this.groups = deps.podGroups ? new PodGroups({ podGroup: (key) => informers.of(POD_GROUPS).get(key), isPlaced: (pod) => snapshot.isPlaced(pod) }) : undefined;
+    this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size, hasGroups: this.groups !== undefined });
     const { pluginTook } = this.metrics;
     this.times = { nowMs: () => clock.uptimeMs(), took: pluginTook };
     this.queue = new SchedulingQueue({
@@ -93,6 +99,7 @@ export class Parts {
       gateOf: (pod) => this.#timedGateOf(pod),
       mayHelp: (pod, filters, change, event) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp, judgesTaints }) => filters.has(name) && ((event === NODE_TAINT && !judgesTaints) || mayHelp(pod, change, this.cluster))) ?? false),
       onQueued: (queue, event) => this.metrics.queued(queue, event),
+      isGrouped: (pod) => this.groups !== undefined && groupOf(pod) !== undefined,
     });
   }
 
@@ -144,11 +151,12 @@ export class Parts {
     return gate;
   }
 
-  /** Its scheduling gates are closed, or claims it names do not exist yet. */
+  /** Its scheduling gates are closed, claims it names do not exist yet, or its gang is not complete. */
   #gateOf(pod: Readonly<Pod>): string | undefined {
     const profile = this.profileOf(pod);
     if (hasGates(pod) && (profile?.honorsGates ?? true)) return SCHEDULING_GATES;
-    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.awaitsClaims === true && "refused" in podClaimsOf(pod, this.cluster.devices) ? DYNAMIC_RESOURCES : undefined;
+    if ((pod.spec.resourceClaims ?? []).length > 0 && profile?.awaitsClaims === true && "refused" in podClaimsOf(pod, this.cluster.devices)) return DYNAMIC_RESOURCES;
+    return this.groups && profile?.gangs?.awaited && this.groups.heldBack(pod) !== undefined ? GANG_SCHEDULING : undefined;
   }
 }
 

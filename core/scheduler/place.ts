@@ -41,6 +41,8 @@ export interface SearchStart { next: number }
 interface Options {
   readonly random: Random;
   readonly start: SearchStart;
+  /** The only nodes there are to it; absent: all. */
+  readonly within?: readonly LiveNode[] | undefined;
   /** Whether to tell the other nodes that would do, best first. */
   readonly ranks?: boolean;
   /** The candidate's, so that nodes need not be asked again what they have said of such pods. */
@@ -50,8 +52,8 @@ interface Options {
   readonly steps?: StepTimes | undefined;
 }
 
-export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, kind, times, steps }: Options): Placement {
-  const found = search(candidate, cluster, profile, { start, kind, times, steps });
+export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, within, kind, times, steps }: Options): Placement {
+  const found = search(candidate, cluster, profile, { start, within, kind, times, steps });
   if (found.type === "none") return found;
   const { feasible, evaluated } = found;
   const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind, times, steps });
@@ -71,24 +73,25 @@ export interface Found {
 }
 
 /** `compares`: somebody tells the nodes that will do apart, by scores or as an extender. Else the first is enough. `nominee` false: the node the pod was nominated to is one among others. */
-export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, times, steps, compares = scores.length > 0, nominee = true }: Pick<Options, "start" | "kind" | "times" | "steps"> & { readonly compares?: boolean; readonly nominee?: boolean }): Found | NoPlacement {
-  const all = cluster.nodes();
+export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, within, kind, times, steps, compares = scores.length > 0, nominee = true }: Pick<Options, "start" | "within" | "kind" | "times" | "steps"> & { readonly compares?: boolean; readonly nominee?: boolean }): Found | NoPlacement {
+  const all = within ?? cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
   const evaluation = stepped(steps, "PreFilter", () => new Evaluation(candidate, cluster, filters, { kind, times }), ({ refusal }) => (refusal ? "UnschedulableAndUnresolvable" : "Success"));
   steps?.asked("PreFilter", evaluation.prepared());
   const { refusal } = evaluation;
   if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
 
-  return stepped(steps, "Filter", () => searchNodes(candidate, cluster, evaluation, { start, nominee, wantedOf: (nodes) => (compares ? feasibleWanted(nodes, percentageOfNodesToScore) : 1) }), () => "Success"); // whatever was found
+  return stepped(steps, "Filter", () => searchNodes(candidate, cluster, evaluation, { start, within, nominee, wantedOf: (nodes) => (compares ? feasibleWanted(nodes, percentageOfNodesToScore) : 1) }), () => "Success"); // whatever was found
 }
 
-function searchNodes(candidate: Candidate, cluster: Cluster, evaluation: Evaluation, { start, nominee, wantedOf }: Pick<Options, "start"> & { readonly nominee: boolean; readonly wantedOf: (nodes: number) => number }): Found | NoPlacement {
-  const all = cluster.nodes();
+function searchNodes(candidate: Candidate, cluster: Cluster, evaluation: Evaluation, { start, within, nominee, wantedOf }: Pick<Options, "start" | "within"> & { readonly nominee: boolean; readonly wantedOf: (nodes: number) => number }): Found | NoPlacement {
+  const all = within ?? cluster.nodes();
   const { onlyNodes } = evaluation;
-  const nominated = nominee ? cluster.node(candidate.pod.status?.nominatedNodeName ?? "") : undefined;
+  const nodeNamed = within ? (name: string) => within.find((node) => node.name === name) : (name: string) => cluster.node(name);
+  const nominated = nominee ? nodeNamed(candidate.pod.status?.nominatedNodeName ?? "") : undefined;
   if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "found", feasible: [nominated], evaluated: 1, rejections: new Map(), evaluation, isNominee: true };
 
-  const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => cluster.node(name) ?? []) : all;
+  const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => nodeNamed(name) ?? []) : all;
   const wanted = wantedOf(nodes.length);
   const feasible: LiveNode[] = [];
   const rejections = new Map<string, NodeRejection>();
@@ -102,12 +105,12 @@ function searchNodes(candidate: Candidate, cluster: Cluster, evaluation: Evaluat
     else break;
   }
   start.next = (offset + evaluated) % all.length;
-  return feasible.length > 0 ? { type: "found", feasible, evaluated, rejections, evaluation } : nowhere(cluster, { rejections, evaluation });
+  return feasible.length > 0 ? { type: "found", feasible, evaluated, rejections, evaluation } : nowhere(cluster, { rejections, evaluation, within });
 }
 
 /** No node is left. */
-export function nowhere(cluster: Cluster, { rejections, evaluation }: Pick<Found, "rejections" | "evaluation">): NoPlacement {
-  const all = cluster.nodes();
+export function nowhere(cluster: Cluster, { rejections, evaluation, within }: Pick<Found, "rejections" | "evaluation"> & Pick<Options, "within">): NoPlacement {
+  const all = within ?? cluster.nodes();
   const { onlyNodes, namedBy } = evaluation;
   const absent = onlyNodes && `node(s) didn't satisfy plugin(s) [${namedBy.toSorted().join(" ")}]`;
   return {

@@ -11,6 +11,7 @@ import { podTopologySpread } from "./filters/pod-topology-spread.ts";
 import { nodePorts, nodeResourcesFit } from "./filters/resources.ts";
 import { nodeVolumeLimits, volumeBinding, volumeRestrictions, volumeZone } from "./filters/volumes.ts";
 import type { Filter, Score } from "./plugin.ts";
+import type { PlacementRules } from "./pod-group-placements.ts";
 import { imageLocality, nodeAffinityScore, taintTolerationScore } from "./scores/node.ts";
 import { interPodAffinityScore, podTopologySpreadScore } from "./scores/pods.ts";
 import { balancedAllocation, nodeResourcesFitScore } from "./scores/resources.ts";
@@ -37,6 +38,10 @@ export interface Profile {
   readonly honorsGates: boolean;
   /** Whether a pod is not tried before its claims exist. */
   readonly awaitsClaims: boolean;
+  /** Whether pods of a gang are not tried before there are enough of them, and not bound before enough have a place. Absent: neither. */
+  readonly gangs?: { readonly awaited: boolean; readonly permitted: boolean } | undefined;
+  /** What is made of the topology a group asks for. Absent: nothing. */
+  readonly placements?: PlacementRules | undefined;
   /** Whether what was thought of a pod may be used for the next like it, and whether pods of other labels are like it. Not where pods are spread by default. */
   readonly batching?: { readonly byLabels: boolean } | undefined;
 }
@@ -60,3 +65,11 @@ export const DEFAULT_PROFILE: Profile = {
   ],
   scores: [taintTolerationScore, nodeAffinityScore(), nodeResourcesFitScore(), podTopologySpreadScore(), interPodAffinityScore(), dynamicResourcesScore, balancedAllocation(), imageLocality],
 };
+
+/** Without a configuration. `gates`: features that were switched on. */
+export function defaultProfile(gates: ReadonlySet<string>): Profile {
+  return {
+    ...DEFAULT_PROFILE, ...(gates.has("GangScheduling") && { gangs: { awaited: true, permitted: true } }),
+    ...(gates.has("TopologyAwareWorkloadScheduling") && { placements: { byTopology: true, podsWeight: 1, fitWeight: 1, resources: { cpu: 1, memory: 1 } } }),
+  };
+}

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { keyOf } from "../api/meta/object-meta.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { node, pod } from "../../test/scheduling-cluster.ts";
 import type { ClusterChange } from "./changes.ts";
@@ -314,4 +315,59 @@ test("a pod that an extender turned down is tried again when its own status chan
     queue.remove("default/p" as never);
   }
   expect(states).toEqual(["backoff", "unschedulable"]);
+});
+
+test("of a group one is taken and others with it, wherever they wait; not those that are held back, under way, or others by then", async () => {
+  const clock = stoppedClock(), queued: string[] = [];
+  let gated = "gated";
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters, change) => filters.has(change.of), isGrouped: () => true, gateOf: ({ metadata }) => (metadata.name === gated ? "g" : undefined), onQueued: (name, event) => queued.push(`${name} ${event}`) });
+  const life = new AbortController();
+  for (const name of ["failed", "first", "active", "gated"]) queue.add(pod(name, { priority: name === "failed" ? 2 : name === "first" ? 1 : 0 }));
+  queue.fail((await queue.take(life.signal))!, new Set(["node"]));
+  const first = (await queue.take(life.signal))!;
+  queued.length = 0;
+  const also = (name: string): string | undefined => { const one = queue.takeAlso(pod(name), keyOf(pod(name))); return one && `${one.pod.metadata.name} ${one.attempts}`; };
+  expect(["failed", "first", "active", "gated", "unknown"].map(also)).toEqual(["failed 2", undefined, "active 1", undefined, undefined]);
+  expect(queued).toEqual(["active ForceActivate"]); // who was to be tried already comes from nowhere else
+  gated = "";
+  expect(queue.takeAlso(pod("gated", { metadata: { uid: "another" } }), keyOf(pod("gated")))).toBeUndefined();
+  expect(also("gated")).toBe("gated 1");
+  queue.fail(first, "group");
+  expect(queue.standing(first.key)).toMatchObject({ queue: "backoff", attempts: 1 });
+});
+
+test("pods of a group wait out their back-off, though there is nothing else to try; unless something happens that may help one of them", async () => {
+  const clock = stoppedClock();
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters, change) => filters.has(change.of), isGrouped: () => true });
+  const life = new AbortController();
+  const taken: string[] = [];
+  const next = (): void => void queue.take(life.signal).then((attempt) => { if (attempt) { taken.push(attempt.pod.metadata.name); queue.fail(attempt, new Set(["node"])); } });
+  queue.add(pod("p"));
+  next();
+  await Bun.sleep(0);
+  next();
+  await Bun.sleep(0);
+  expect([taken, queue.standing("default/p" as never)?.queue]).toEqual([["p"], "backoff"]);
+  queue.changed({ ...newNode, of: "claim" } as never, "PersistentVolumeClaimAdd");
+  await Bun.sleep(0);
+  expect(taken).toEqual(["p"]);
+  queue.changed(newNode, "NodeAdd");
+  await Bun.sleep(0);
+  expect(taken).toEqual(["p", "p"]);
+  next();
+  clock.advance(3000);
+  await Bun.sleep(0);
+  expect(taken).toEqual(["p", "p", "p"]);
+  life.abort();
+});
+
+test("what happens to some gates is looked at for the pods it is about alone", () => {
+  const clock = stoppedClock(), asked: string[] = [];
+  let gate: string | undefined = "g";
+  const queue = new SchedulingQueue({ clock, mayHelp: () => false, gateOf: ({ metadata }) => { asked.push(metadata.name); return gate; } });
+  for (const name of ["a", "b", "c"]) queue.add(pod(name));
+  asked.length = 0;
+  gate = undefined;
+  queue.regate("UnschedulablePodAdd", [keyOf(pod("b")), keyOf(pod("unknown"))]);
+  expect([asked, queue.sizes()]).toEqual([["b"], { active: 1, backoff: 0, unschedulable: 0, gated: 2 }]);
 });

@@ -7,7 +7,8 @@
  *             │                  ▼
  *          backoff ◀──change── unschedulable
  *
- * While nothing else is to be tried, pods that back off because they fitted nowhere are tried early; after errors the wait is kept.
+ * While nothing else is to be tried, pods that back off because they fitted nowhere are tried early; after errors the wait is kept. Pods of a group (pod-groups.ts) are tried
+ * together: who takes one takes the others with it (`takeAlso`), and when they fail all back off. Their wait is kept until something happens that may help one of them.
  *
  * Source: kubernetes v1.36 pkg/scheduler/backend/queue/scheduling_queue.go
  */
@@ -73,6 +74,8 @@ interface Entry extends Attempt {
   rejectedBy: ReadonlySet<string>;
   /** It was tried when there were no nodes. */
   isNodeless: boolean;
+  /** It waits out its back-off, unless something happens that may help it. */
+  isPatient: boolean;
   /** In flight: changes before this were seen. */
   seen: number;
 }
@@ -85,6 +88,8 @@ interface Deps {
   /** Whether one of `filters` may now let `pod` pass. `event`: upstream's word for the change, or for one side of it. */
   readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange, event: string) => boolean;
   readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable", event: string) => void) | undefined;
+  /** Whether it is tried together with others. */
+  readonly isGrouped?: ((pod: Readonly<Pod>) => boolean) | undefined;
 }
 
 export class SchedulingQueue {
@@ -92,6 +97,7 @@ export class SchedulingQueue {
   readonly #entries = new Map<ObjectKey, Entry>();
   readonly #unschedulable = new Map<ObjectKey, Entry>();
   readonly #inFlight = new Map<ObjectKey, Entry>();
+  readonly #patient = new Set<Entry>();
   readonly #sizes = { active: 0, backoff: 0, unschedulable: 0, gated: 0 };
   readonly #active = new Heap<{ readonly entry: Entry; readonly order: number }>({
     before: (a, b) => isBefore(a.entry, b.entry),
@@ -151,7 +157,7 @@ export class SchedulingQueue {
     if (known && known.pod.metadata.uid === pod.metadata.uid) return this.#update(known, pod);
     this.remove(key);
     const now = this.#deps.clock.uptimeMs();
-    const entry: Entry = { key, pod, attempts: 0, addedMs: now, isFlushed: false, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), isNodeless: false, seen: 0 };
+    const entry: Entry = { key, pod, attempts: 0, addedMs: now, isFlushed: false, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), isNodeless: false, isPatient: false, seen: 0 };
     this.#entries.set(key, entry);
     this.#gateOrActivate(entry, "UnschedulablePodAdd");
   }
@@ -167,15 +173,7 @@ export class SchedulingQueue {
   async take(signal: AbortSignal): Promise<Attempt | undefined> {
     while (!signal.aborted) {
       const next = this.#next();
-      if (next) {
-        this.#leave(next);
-        next.state = "in flight";
-        next.attempts++;
-        next.rejectedBy = NOTHING;
-        next.seen = this.#changeCount;
-        this.#inFlight.set(next.key, next);
-        return next;
-      }
+      if (next) return this.#fly(next);
       await new Promise<void>((resolve) => {
         const wake = (): void => {
           signal.removeEventListener("abort", wake); // it lives as long as the scheduler: one more for each pod would stay
@@ -186,6 +184,28 @@ export class SchedulingQueue {
       });
     }
     return undefined;
+  }
+
+  /** A pod that is to be tried together with one that was taken, wherever it waits. Undefined: it does not wait here, or is held back. */
+  takeAlso({ metadata }: Readonly<Pod>, key: ObjectKey): Attempt | undefined {
+    const entry = this.#entries.get(key);
+    if (!entry || entry.pod.metadata.uid !== metadata.uid || entry.state === "in flight" || entry.state === "gone") return undefined;
+    if ((entry.state === "gated" || entry.state === "unschedulable") && this.#gateOf(entry.pod) !== undefined) return undefined;
+    if (entry.state !== "active") {
+      if (entry.attempts === 0) entry.addedMs = this.#deps.clock.uptimeMs();
+      this.#deps.onQueued?.("active", "ForceActivate");
+    }
+    return this.#fly(entry);
+  }
+
+  #fly(entry: Entry): Attempt {
+    this.#leave(entry);
+    entry.state = "in flight";
+    entry.attempts++;
+    entry.rejectedBy = NOTHING;
+    entry.seen = this.#changeCount;
+    this.#inFlight.set(entry.key, entry);
+    return entry;
   }
 
   /** Nobody takes pods any more: time moves them no further. */
@@ -202,8 +222,8 @@ export class SchedulingQueue {
     else this.#land(attempt as Entry);
   }
 
-  /** It fitted nowhere, and waits for what may help: `rejectedBy`, filters. After an "error", and if no filter was asked because there are no nodes, it is tried again after a while. */
-  fail(attempt: Attempt, rejectedBy: ReadonlySet<string> | "error"): void {
+  /** It fitted nowhere, and waits for what may help: `rejectedBy`, filters. After an "error", and if no filter was asked because there are no nodes, it is tried again after a while; as it is if it fits and its "group" does not. */
+  fail(attempt: Attempt, rejectedBy: ReadonlySet<string> | "error" | "group"): void {
     const entry = attempt as Entry;
     const { seen } = entry;
     const { clock } = this.#deps;
@@ -218,15 +238,18 @@ export class SchedulingQueue {
     }
     entry.sinceMs = clock.uptimeMs();
     entry.isFlushed = false;
-    entry.isNodeless = rejectedBy !== "error" && rejectedBy.size === 0;
-    if (rejectedBy === "error" || entry.isNodeless) {
+    entry.isNodeless = typeof rejectedBy !== "string" && rejectedBy.size === 0;
+    if (typeof rejectedBy === "string" || entry.isNodeless) {
       entry.errors++;
       return this.#backOff(entry, "ScheduleAttemptFailure");
     }
     entry.errors = 0;
     entry.failures++;
     entry.rejectedBy = rejectedBy;
-    if (lost || missed.some(({ change, event }) => this.#isHelpedBy(entry, change, event))) return this.#backOff(entry, "ScheduleAttemptFailure");
+    const isHelped = lost || missed.some(({ change, event }) => this.#isHelpedBy(entry, change, event));
+    const isGrouped = this.#deps.isGrouped?.(entry.pod) ?? false;
+    entry.isPatient = isGrouped && !isHelped;
+    if (isHelped || isGrouped) return this.#backOff(entry, "ScheduleAttemptFailure");
     this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
     this.#unschedulable.set(entry.key, entry);
     if (!this.#closed) this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
@@ -241,13 +264,26 @@ export class SchedulingQueue {
   changed(change: ClusterChange, event: string, concerns: (pod: Readonly<Pod>) => boolean = () => true): void {
     this.#record(change, event);
     for (const entry of [...this.#unschedulable.values()]) if (concerns(entry.pod) && this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
+    for (const entry of [...this.#patient]) if (concerns(entry.pod) && this.#isHelpedBy(entry, change, event)) this.#hurry(entry);
     if (event === NODE_ADD) for (const entry of [...this.#entries.values()]) if (entry.isNodeless && entry.state === "backoff") this.#activate(entry, event);
   }
 
-  /** Something changed that gates may depend on. */
-  regate(event: string): void {
+  /** Something changed that gates may depend on: of all pods, or of these. */
+  regate(event: string, keys: Iterable<ObjectKey> = this.#entries.keys()): void {
     if (this.#sizes.gated === 0) return;
-    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && this.#gateOf(entry.pod) === undefined) this.#opened(entry, event);
+    for (const key of [...keys]) {
+      const entry = this.#entries.get(key);
+      if (entry?.state === "gated" && this.#gateOf(entry.pod) === undefined) this.#opened(entry, event);
+    }
+  }
+
+  /** It need not wait out its back-off any more, if there is nothing else to try. */
+  #hurry(entry: Entry): void {
+    this.#patient.delete(entry);
+    entry.isPatient = false;
+    entry.order = ++this.#orders;
+    this.#backoff.push({ entry, order: entry.order });
+    this.#wake?.();
   }
 
   #update(entry: Entry, pod: Readonly<Pod>): void {
@@ -316,7 +352,8 @@ export class SchedulingQueue {
     entry.backoffUntilMs = (Math.floor((entry.sinceMs + waitMs) / WINDOW_MS) + 1) * WINDOW_MS;
     if (entry.backoffUntilMs <= now || waitMs === 0) return this.#activate(entry, event);
     this.#enter(entry, "backoff", event);
-    (entry.errors > 0 ? this.#errorBackoff : this.#backoff).push({ entry, order: entry.order });
+    (entry.errors > 0 || entry.isPatient ? this.#errorBackoff : this.#backoff).push({ entry, order: entry.order });
+    if (entry.isPatient) this.#patient.add(entry);
     this.#awaitBackoff();
     this.#wake?.();
   }
@@ -359,6 +396,7 @@ export class SchedulingQueue {
 
   #leave(entry: Entry): void {
     if (entry.state === "unschedulable") this.#unschedulable.delete(entry.key);
+    this.#patient.delete(entry);
     if (entry.state === "in flight") this.#land(entry);
     else if (entry.state !== "gone") this.#sizes[entry.state]--;
     entry.state = "gone";

@@ -14,11 +14,12 @@ import { evict } from "./evict.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { NoPlacement } from "./place.ts";
 import type { Profile } from "./plugins.ts";
+import { groupOf } from "./pod-groups.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
 import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
 
 /** What preemption came to: "" as node, whatever it was nominated to is over. */
-interface Room {
+export interface Room {
   readonly message: string;
   readonly nominatedNodeName: string | undefined;
   readonly victims: readonly Readonly<Pod>[];
@@ -42,18 +43,23 @@ export class RoomMaker {
   }
 
   /** The pod fits nowhere, and whoever would have to go is told to. */
-  makeRoom(tried: Tried, failure: NoPlacement): void {
+  makeRoom(tried: Tried, failure: NoPlacement): void { this.take(tried, failure, this.find(tried, failure)); }
+
+  async makeRoomWithExtenders(tried: Tried, failure: NoPlacement): Promise<void> { this.take(tried, failure, await this.findWithExtenders(tried, failure)); }
+
+  /** Where the pod, which fits nowhere, could have room. Nobody is told to go yet. */
+  find(tried: Tried, failure: NoPlacement): Room {
     const startMs = this.#parts.deps.clock.uptimeMs();
     const room = isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, this.#preempt(tried, failure));
     this.#took(tried, failure, room, startMs);
-    this.#nowhere(tried, failure, room);
+    return room;
   }
 
-  async makeRoomWithExtenders(tried: Tried, failure: NoPlacement): Promise<void> {
+  async findWithExtenders(tried: Tried, failure: NoPlacement): Promise<Room> {
     const startMs = this.#parts.deps.clock.uptimeMs();
     const room = isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, await this.#preemptWithExtenders(tried, failure));
     this.#took(tried, failure, room, startMs);
-    this.#nowhere(tried, failure, room);
+    return room;
   }
 
   /** Where there is somebody to ask at all. */
@@ -62,26 +68,37 @@ export class RoomMaker {
     if (evaluation && (preemption || freesDevices)) metrics.point("PostFilter", schedulerName, clock.uptimeMs() - startMs, nominatedNodeName ? "Success" : isError ? "Error" : "Unschedulable");
   }
 
-  #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, failure: NoPlacement, room: Room): void {
-    const { message, nominatedNodeName, victims } = room;
+  /** The pod is told, and whoever would have to go. */
+  take(tried: Tried, failure: NoPlacement, room: Room): void {
+    const { message } = room;
+    this.#nowhere(tried, { room, filters: failure.filters, said: message ? `${failure.message} ${message}` : failure.message });
+  }
+
+  /** The pod would have a place, or room could be made for it; but its group does not get off. `nominatedNodeName`: "", it waits for no node; else nobody is told to go for it. */
+  heldUp(tried: Tried, said: string, nominatedNodeName: string): void { this.#nowhere(tried, { room: { ...NO_ROOM, nominatedNodeName }, filters: "group", said }); }
+
+  #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, { room, filters, said }: { readonly room: Room; readonly filters: NoPlacement["filters"] | "group"; readonly said: string }): void {
+    const { nominatedNodeName, victims } = room;
     const { deps, snapshot, metrics, queue, writes } = this.#parts;
     const now = deps.informers.of(PODS).get(attempt.key);
     const isThere = now?.metadata.uid === pod.metadata.uid && !now.spec.nodeName; // extenders may have taken their time
     if (nominatedNodeName && isThere) snapshot.nominate(pod, nominatedNodeName);
     else if (nominatedNodeName === "") snapshot.denominate(pod);
-    const said = message ? `${failure.message} ${message}` : failure.message;
     deps.log.info("pod fits nowhere", { pod: keyOf(pod), message: said, ...(nominatedNodeName ? { nominatedNodeName, victims: victims.map(keyOf) } : {}) });
     metrics.attempt("unschedulable", profile.schedulerName, deps.clock.uptimeMs() - startMs);
     if (this.#parts.isReplaced(attempt)) return queue.done(attempt);
     this.#parts.tellUnscheduled(pod, profile, said);
     const tell = (): Promise<void> => tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "Unschedulable", message: said }, nominatedNodeName }, { ...deps, signal });
-    if (nominatedNodeName) return writes.add(tell().then(() => this.#evict({ attempt, pod, profile, signal }, failure, { victims, node: nominatedNodeName })));
-    queue.fail(attempt, failure.filters);
+    if (nominatedNodeName && filters !== "group") {
+      if (!victims.every(isDeleting)) metrics.preempted(victims.length);
+      return writes.add(tell().then(() => this.#evict({ attempt, pod, profile, signal }, { filters, victims, node: nominatedNodeName })));
+    }
+    queue.fail(attempt, filters);
     writes.add(tell());
   }
 
   /** The pod is not tried again before all victims have been told to go: until the last one is, nothing that happens would help. */
-  async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, failure: NoPlacement, { victims, node }: { readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
+  async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, { filters, victims, node }: { readonly filters: NoPlacement["filters"]; readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
     const { deps, snapshot, queue, metrics } = this.#parts;
     const reporter = this.#parts.reporter(profile);
     const startMs = deps.clock.uptimeMs();
@@ -94,7 +111,7 @@ export class RoomMaker {
       }
       await evict(pod, placed, node, { ...deps, reporter, snapshot, beforeLast: () => queue.overlook(attempt), signal });
       if (!victims.every(isDeleting)) ran("success");
-      queue.fail(attempt, failure.filters);
+      queue.fail(attempt, filters);
     } catch (error) {
       if (signal.aborted) return;
       deps.log.warn("pods could not be evicted, the pod is tried again", { pod: keyOf(pod), node, error });
@@ -107,7 +124,18 @@ export class RoomMaker {
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     this.#parts.metrics.preemptionTried();
+    const bound = this.#boundToPlacement(candidate.pod, profile);
+    if (bound) return bound;
     return this.#room(preempt(candidate, failure, this.#surroundings(profile.preemption)));
+  }
+
+  /** For a group that has to stay together nobody is told to go: each placement would have others go. Source: default_preemption.go PostFilter */
+  #boundToPlacement(pod: Readonly<Pod>, { placements }: Profile): Room | undefined {
+    const { groups } = this.#parts, group = groupOf(pod);
+    if (!placements || !groups || group === undefined) return undefined;
+    const podGroup = groups.podGroup(group);
+    if (!podGroup) return { ...NO_ROOM, message: "preemption: pod group for pod not found" };
+    return podGroup.spec.schedulingConstraints ? { ...NO_ROOM, message: "preemption: not eligible due to placement-based pod group scheduling limitation" } : undefined;
   }
 
   async #preemptWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
@@ -115,6 +143,8 @@ export class RoomMaker {
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     metrics.preemptionTried();
+    const bound = this.#boundToPlacement(candidate.pod, profile);
+    if (bound) return bound;
     const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
     if (found.type === "none") return this.#room(found);
     const choices = new Map(found.choices.map(({ node, victims, violations }) => [node, { pods: victims, violations }]));
@@ -149,7 +179,6 @@ export class RoomMaker {
 
   #room(preemption: Preemption): Room {
     if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [], isError: preemption.isError ?? false };
-    if (!preemption.victims.every(isDeleting)) this.#parts.metrics.preempted(preemption.victims.length);
     return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
   }
 }

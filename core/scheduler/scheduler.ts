@@ -7,7 +7,7 @@
  *                                          │   room-maker.ts: preempt.ts ──▶ evict.ts              │
  *                                          └────────── forgotten, tried again ◀────────────────────┘
  *
- * One pod is decided at a time, so each decision sees the ones before it; what follows a decision is written while the next is made.
+ * One pod is decided at a time, so each decision sees the ones before it; what follows a decision is written while the next is made. Pods of one group are decided together (pod-group-cycle.ts).
  * Pods whose spec.schedulerName is no profile's are somebody else's.
  */
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
@@ -24,11 +24,14 @@ import { Parts, type SchedulerDeps, type Tried } from "./parts.ts";
 import { best, type Found, type NoPlacement, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
 import { type StepTimes, TIMED_EVERY } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
+import { PodGroupCycle } from "./pod-group-cycle.ts";
 import type { Attempt } from "./queue.ts";
 import { RoomMaker } from "./room-maker.ts";
 
 /** Longest stretch of decisions without letting others run. */
 const TURN_MS = 10;
+
+type Within = readonly LiveNode[] | undefined;
 
 export function scheduler(deps: SchedulerDeps): Runnable {
   return {
@@ -51,6 +54,7 @@ class Scheduler {
   readonly #parts: Parts;
   readonly #binder: Binder;
   readonly #rooms: RoomMaker;
+  readonly #groups: PodGroupCycle | undefined;
   readonly #batches = new Map<string, Batch>(); // by name of profile
   #cycle = 0;
   readonly #start: SearchStart = { next: 0 };
@@ -61,6 +65,7 @@ class Scheduler {
     this.#parts = parts;
     this.#binder = binder;
     this.#rooms = new RoomMaker(parts, binder);
+    this.#groups = parts.groups && new PodGroupCycle({ parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried, within) => this.#placedNext(tried, within), placeWithExtenders: (tried, within) => this.#placeWithExtenders(tried, within) });
   }
 
   async schedule(signal: AbortSignal): Promise<void> {
@@ -82,6 +87,7 @@ class Scheduler {
 
   #attempt(attempt: Attempt, signal: AbortSignal): void | Promise<void> {
     const startMs = this.#parts.deps.clock.uptimeMs();
+    if (this.#groups?.concerns(attempt.pod)) return this.#groups.decide(attempt, signal);
     this.#cycle++;
     try {
       return this.#decide(attempt, startMs, signal)?.catch((error: unknown) => this.#undecided({ attempt, startMs, signal }, error));
@@ -113,10 +119,25 @@ class Scheduler {
     const candidate = placedPod(pod);
     const tried = { attempt, candidate, profile, startMs, signal };
     if (extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
-    const placement = this.#place(candidate, profile);
-    this.#tookToDecide(tried, placement.evaluation);
+    const placement = this.#placed(tried);
     if (placement.type === "none") this.#rooms.makeRoom(tried, placement);
     else this.#binder.go(tried, placement.node);
+  }
+
+  /** `within`: among these nodes alone. Then it tells nothing of the next like it. */
+  #placedNext(tried: Tried, within: Within): Placement {
+    this.#cycle++;
+    if (!within) return this.#placed(tried);
+    const { deps: { random }, cluster } = this.#parts;
+    const placement = place(tried.candidate, cluster, tried.profile, { random, within, start: { next: 0 }, kind: this.#kinds.of(tried.candidate), steps: this.#stepsOf(tried.profile) });
+    this.#tookToDecide(tried, placement.evaluation);
+    return placement;
+  }
+
+  #placed(tried: Tried): Placement {
+    const placement = this.#place(tried.candidate, tried.profile);
+    this.#tookToDecide(tried, placement.evaluation);
+    return placement;
   }
 
   /** As the last one like it was placed, if that still tells. */
@@ -160,23 +181,28 @@ class Scheduler {
 
   /** Others are asked over the network: no other pod is decided meanwhile. */
   async #decideWithExtenders(tried: Tried): Promise<void> {
+    const placement = await this.#placeWithExtenders(tried);
+    if (placement.type === "node") return this.#binder.go(tried, placement.node);
+    await this.#rooms.makeRoomWithExtenders(tried, placement);
+  }
+
+  async #placeWithExtenders(tried: Tried, within?: Within): Promise<{ readonly type: "node"; readonly node: string } | NoPlacement> {
     const { candidate, profile, signal } = tried;
     const { deps: { random, log }, extenders, cluster } = this.#parts;
     const { pod } = candidate;
     const asked = { extenders, log, signal };
-    const { found, feasible } = await this.#searchWithExtenders(tried, asked);
+    const { found, feasible } = await this.#searchWithExtenders(tried, within, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
     const node = feasible.length > 0 ? best(candidate, cluster, { feasible, scores: profile.scores, random, more, steps: this.#stepsOf(profile) }).name : undefined;
     this.#tookToDecide(tried, found.evaluation);
-    if (node !== undefined) return this.#binder.go(tried, node);
-    await this.#rooms.makeRoomWithExtenders(tried, found.type === "none" ? found : turnedDown(nowhere(cluster, found)));
+    return node !== undefined ? { type: "node", node } : found.type === "none" ? found : turnedDown(nowhere(cluster, { ...found, within }));
   }
 
   /** The node the pod was nominated to alone, if all take it; else whichever they leave. */
-  async #searchWithExtenders({ candidate, profile, signal }: Tried, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
+  async #searchWithExtenders({ candidate, profile, signal }: Tried, within: Within, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
     const { cluster, deps: { log } } = this.#parts;
     const compares = profile.scores.length > 0 || asked.extenders.some(({ filters, prioritizes }) => filters || prioritizes);
-    const looked = search(candidate, cluster, profile, { start: this.#start, compares, steps: this.#stepsOf(profile) });
+    const looked = search(candidate, cluster, profile, { start: this.#start, within, compares, steps: this.#stepsOf(profile) });
     if (looked.type === "none") return { found: looked, feasible: [] };
     try {
       const feasible = await filterByExtenders(candidate.pod, looked.feasible, looked.rejections, asked);
@@ -185,7 +211,7 @@ class Scheduler {
       if (!looked.isNominee || signal.aborted) throw error;
       log.info("extenders could not be asked about the node a pod was nominated to, all are looked at", { pod: keyOf(candidate.pod), error });
     }
-    const found = search(candidate, cluster, profile, { start: this.#start, compares, nominee: false, steps: this.#stepsOf(profile) });
+    const found = search(candidate, cluster, profile, { start: this.#start, within, compares, nominee: false, steps: this.#stepsOf(profile) });
     return { found, feasible: found.type === "none" ? [] : await filterByExtenders(candidate.pod, found.feasible, found.rejections, asked) };
   }
 }

@@ -119,6 +119,9 @@ export class Snapshot {
   /** Whether it counts on some node. */
   isPlaced({ metadata }: Readonly<Pod>): boolean { return this.#placed.has(metadata.uid); }
 
+  /** Where it counts. */
+  nodeOf({ metadata }: Readonly<Pod>): string | undefined { return this.#placed.get(metadata.uid); }
+
   nominate(pod: Readonly<Pod>, node: string): void {
     const known = this.#nominated.get(pod.metadata.uid);
     if (known?.node === node && countsTheSame(known.placed.pod, pod)) return;

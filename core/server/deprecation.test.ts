@@ -13,7 +13,7 @@ test.each<[string, string, string, string | undefined]>([
 test("of versions that are off by default, those that are new are not deprecated", () => {
   const served = new Set(builtInResources.rows());
   expect(builtInResources.everyRow().filter((row) => !served.has(row) && deprecation(row) === undefined).map(({ group, version, plural }) => `${plural}.${version}.${group}`)).toEqual([
-    "clustertrustbundles.v1beta1.certificates.k8s.io", "podcertificaterequests.v1beta1.certificates.k8s.io", "mutatingadmissionpolicies.v1beta1.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.v1beta1.admissionregistration.k8s.io",
+    "clustertrustbundles.v1beta1.certificates.k8s.io", "podcertificaterequests.v1beta1.certificates.k8s.io", "mutatingadmissionpolicies.v1beta1.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.v1beta1.admissionregistration.k8s.io", "podgroups.v1alpha2.scheduling.k8s.io", "workloads.v1alpha2.scheduling.k8s.io",
     "devicetaintrules.v1beta2.resource.k8s.io", "resourcepoolstatusrequests.v1alpha3.resource.k8s.io", "storageversions.v1alpha1.internal.apiserver.k8s.io", "storageversionmigrations.v1beta1.storagemigration.k8s.io",
   ]);
 });

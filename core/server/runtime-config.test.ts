@@ -22,6 +22,8 @@ test("what is behind a gate is served where that is switched on and its version 
   expect(runtimeConfigProblem(text, gates)).toBeUndefined();
   const migrations = (texts: readonly string[], on: ReadonlySet<string>): number => servedResources(texts, on).filter(({ group }) => group === "storagemigration.k8s.io").length;
   expect([migrations([text], gates), migrations(["api/beta=true"], gates), migrations([text], new Set()), migrations([], gates)]).toEqual([1, 1, 0, 0]);
+  const scheduling = "scheduling.k8s.io/v1alpha2=true";
+  expect(servedResources([scheduling], new Set(["GenericWorkload"])).filter(({ group, version }) => group === "scheduling.k8s.io" && version === "v1alpha2").map(({ plural }) => plural)).toEqual(["podgroups", "workloads"]);
   const certificates = "certificates.k8s.io/v1beta1=true";
   expect(runtimeConfigProblem(certificates, new Set())).toBe("certificates.k8s.io/v1beta1: what is in it needs the feature gates that are off in v1.36: ClusterTrustBundle and PodCertificateRequest");
   expect(servedResources([certificates], new Set(["PodCertificateRequest"])).filter(({ group, version }) => group === "certificates.k8s.io" && version === "v1beta1").map(({ plural }) => plural)).toEqual(["podcertificaterequests"]);

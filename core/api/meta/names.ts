@@ -58,9 +58,14 @@ const DNS1123_LABEL_MESSAGE = regexMessage(
   "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
   DNS1123_LABEL, "my-name", "123-abc",
 );
-export function dns1123Label(value: string): string[] {
+export function dns1123Label(value: string): string[] { return label(value, maxLengthMessage); }
+
+/** The same of fields that are checked by what their types declare: k8s-short-name. */
+export function shortName(value: string): string[] { return label(value, maxBytesMessage); }
+
+function label(value: string, tooLong: (max: number) => string): string[] {
   const message = MATCH.dns1123Subdomain.test(value) ? "must not contain dots" : DNS1123_LABEL_MESSAGE;
-  return check(value, { max: DNS1123_LABEL_BYTES_MAX, match: MATCH.dns1123Label, message });
+  return check(value, { max: DNS1123_LABEL_BYTES_MAX, match: MATCH.dns1123Label, message, tooLong });
 }
 
 const DNS1123_SUBDOMAIN_MESSAGE = regexMessage(

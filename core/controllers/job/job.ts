@@ -8,6 +8,7 @@
  */
 import type { Job, JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
+import type { PodGroup } from "../../api/gen/scheduling.v1alpha2.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { JOBS, PODS } from "../../client/resources.ts";
@@ -22,13 +23,17 @@ import { slowStart } from "../slow-start.ts";
 import { ActiveTimes } from "./active-times.ts";
 import { jobCounter } from "./counting.ts";
 import { podReleaser } from "./finalizer.ts";
+import { inGroup, jobGroups } from "./groups.ts";
 import { jobMetrics, type SyncAction } from "./metrics.ts";
 import { JOB_RETRY, orphanPods } from "./orphan-pods.ts";
 import { failuresAfter, type JobFailures, planPods, type PodPlan } from "./plan.ts";
 import { indexedPod, jobPod, TRACKING_FINALIZER } from "./pods.ts";
 import { deadlineInMs, endOf, finishedCondition, isExternal, isSuspended, jobCondition, type JobView, viewOf, withJobCondition } from "./view.ts";
 
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
+interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> {
+  /** Pods of some Jobs are scheduled all or none: WorkloadWithJob. */
+  readonly groupsJobs?: boolean | undefined;
+}
 type P = Readonly<Pod>;
 
 /** What becomes of pods within this time is looked at together: who succeeded or failed beside others still counts, and the status is written once. */
@@ -41,7 +46,7 @@ function isNew({ old, deleted }: Change<Job>): boolean { return old === undefine
 /** Not its status alone has changed. */
 function isAskedAnew({ object, old, deleted }: Change<Job>): boolean { return deleted || old === undefined || old.metadata.generation !== object.metadata.generation; }
 
-export function jobControllers({ client, informers, events, clock, metrics }: Deps): Controller[] {
+export function jobControllers({ groupsJobs = false, client, informers, events, clock, metrics }: Deps): Controller[] {
   const jobs = informers.of(JOBS);
   const pods = informers.of(PODS);
   const podClient = client.resource(PODS);
@@ -51,6 +56,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   const activeTimes = new ActiveTimes(clock);
   const meter = metrics && jobMetrics(metrics);
   const releaser = podReleaser({ client, informers });
+  const groups = groupsJobs ? jobGroups({ client, informers, recorder }) : undefined;
   const count = jobCounter({ client, informers, clock, recorder, meter, releaser });
 
   const main: Controller = {
@@ -63,6 +69,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
       delayed(mapped(jobs, (change) => (isAskedAnew(change) ? [] : [keyOf(change.object)])), BATCH_MS),
       delayed(mapped(pods, (change) => { meter?.podSeen(change); return [...jobsOf(change.object), ...(change.old === undefined ? [] : jobsOf(change.old))]; }), BATCH_MS),
     ],
+    ...(groups ? { reads: groups.reads } : {}),
     async reconcile(key, call): Promise<Next> {
       const job = jobs.get(key);
       if (job === undefined || finishedCondition(job) !== undefined) {
@@ -79,7 +86,8 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
         const own = await claim<Pod, Job>({
           owner: job, owners: client.resource(JOBS), objects: candidatesFor(pods, job), client: podClient, matches: (pod) => selector.matches(labelsOf(pod)), finalizers: [TRACKING_FINALIZER], signal: call.signal,
         });
-        const next = await sync(key, started(job), releaser.current(own), { stored: job, planned: (found) => { action = found; } }, call);
+        const group = await groups?.groupOf(job, own, call.signal);
+        const next = await sync(key, started(job), releaser.current(own), { stored: job, group, planned: (found) => { action = found; } }, call);
         tell(action, false);
         return next;
       } catch (error) {
@@ -95,7 +103,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return { ...job, status: { ...job.status, startTime: timestamp(clock.nowMs()) } };
   }
 
-  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, planned }: { readonly stored: Readonly<Job>; readonly planned: (action: SyncAction) => void }, { signal, log }: Call): Promise<Next> {
+  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, group, planned }: { readonly stored: Readonly<Job>; readonly group: Readonly<PodGroup> | undefined; readonly planned: (action: SyncAction) => void }, { signal, log }: Call): Promise<Next> {
     const nowMs = clock.nowMs();
     const view = viewOf(job, own);
     const backoff = failuresAfter(failures.get(key), view, nowMs);
@@ -113,7 +121,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
       planned(plan.action);
     }
 
-    const { created, removed, failure } = await carryOut(view, plan, !isEnding, signal);
+    const { created, removed, failure } = await carryOut(view, plan, { free: !isEnding, group }, signal);
     if (signal.aborted) throw failure ?? signal.reason;
     if (plan.create + plan.remove.length > 0) log.info("managing pods", { active, create: plan.create, remove: plan.remove.length });
     active += created - removed.length;
@@ -144,8 +152,8 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return { conditions: changed, startTime: suspended ? undefined : timestamp(nowMs) };
   }
 
-  /** As far as that goes. `free`: pods taken away from a Job that goes on are not waited for to be counted. */
-  async function carryOut(view: JobView, plan: PodPlan, free: boolean, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[]; readonly failure: unknown }> {
+  /** As far as that goes. `free`: pods taken away from a Job that goes on are not waited for to be counted. `group`: of which new ones are. */
+  async function carryOut(view: JobView, plan: PodPlan, { free, group }: { readonly free: boolean; readonly group: Readonly<PodGroup> | undefined }, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[]; readonly failure: unknown }> {
     const { job, indexes } = view;
     const created: P[] = [];
     const removed: P[] = [];
@@ -160,7 +168,8 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
       await slowStart(plan.create, async (i) => {
         const index = plan.indexes[i];
         try {
-          created.push(await control.create(index === undefined ? jobPod(job) : indexedPod(job, index, indexes?.delayed.get(index)), job, signal));
+          const pod = index === undefined ? jobPod(job) : indexedPod(job, index, indexes?.delayed.get(index));
+          created.push(await control.create(inGroup(pod, group), job, signal));
         } catch (error) {
           if (!isNamespaceTerminating(error)) failed++;
           throw error;

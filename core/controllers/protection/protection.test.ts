@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Volume } from "../../api/gen/core.v1.ts";
-import { PERSISTENT_VOLUME_CLAIMS, PODS } from "../../client/resources.ts";
-import { claimProtectionController } from "./protection.ts";
+import { PERSISTENT_VOLUME_CLAIMS, POD_GROUPS, PODS } from "../../client/resources.ts";
+import { claimProtectionController, podGroupProtectionController } from "./protection.ts";
 
 test("a claim stays as long as a pod with a node names it, though it has ended; one of the pod's own until the pod has shut down", () =>
   withControllers((deps) => [claimProtectionController(deps)], async (api, call) => {
@@ -40,4 +40,23 @@ test("a claim stays whose pod is not in our copy yet", () =>
     await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS).map(({ metadata }) => metadata.name).join(), (left) => left === "held");
     await Bun.sleep(20);
     expect(api.all(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
+  }));
+
+test("a group of pods stays as long as one of them has not ended, and is let go then", () =>
+  withControllers((deps) => [podGroupProtectionController(deps)], async (api, call) => {
+    const [pods, groups] = [api.client.resource(PODS), api.client.resource(POD_GROUPS)];
+    const pod = (name: string, podGroupName: string, namespace = "ns") => pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace }, spec: { containers: [], schedulingGroup: { podGroupName } }, status: { phase: "Running" } } as never, call);
+    const group = (name: string, finalizers = ["scheduling.k8s.io/podgroup-protection"]) => groups.create({ apiVersion: "scheduling.k8s.io/v1alpha2", kind: "PodGroup", metadata: { name, namespace: "ns", finalizers }, spec: { schedulingPolicy: { basic: {} } } }, call);
+    const [ends, goes] = [await pod("ends", "one"), await pod("goes", "one")];
+    await pod("elsewhere", "free", "other");
+    await group("bare", []);
+    await group("kept");
+    for (const name of ["one", "free"]) await groups.delete(await group(name), {}, call);
+    const left = () => api.all(POD_GROUPS).map(({ metadata: { name, finalizers = [] } }) => `${name} ${finalizers.length}`).toSorted().join();
+    await eventually(left, (names) => names === "bare 0,kept 1,one 1");
+    await pods.updateStatus({ ...ends, status: { phase: "Succeeded" } } as never, call);
+    await Bun.sleep(20);
+    expect(left()).toBe("bare 0,kept 1,one 1");
+    await pods.delete(goes, { gracePeriodSeconds: 0 }, call);
+    await eventually(left, (names) => names === "bare 0,kept 1");
   }));

@@ -1,11 +1,12 @@
 /**
- * Storage that is in use does not go while it is: admission puts a finalizer on claims, volumes and attribute classes, and this takes it off once nobody uses them.
+ * What is in use does not go while it is: admission puts a finalizer on claims, volumes, attribute classes and groups of pods, and this takes it off once nobody uses them.
  *
  *   PersistentVolumeClaim   no pod on a node names it, be it that it has ended: while it is there, so is what it wrote
  *   PersistentVolume        it is not bound
  *   VolumeAttributesClass   no claim and no volume names it
+ *   PodGroup                no pod that has not ended is of it; where groups are switched on
  *
- * Source: kubernetes v1.36 pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}
+ * Source: kubernetes v1.36 pkg/controller/volume/{pvcprotection,pvprotection,vacprotection}, pkg/controller/scheduling/podgroupprotection
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttributesClass } from "../../api/gen/storage.v1.ts";
@@ -13,15 +14,17 @@ import { type ApiObject, hasFinalizer, isControlledBy, isDeleting, keyOf, namesp
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Index, Informer } from "../../client/informer.ts";
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTRIBUTES_CLASSES } from "../../client/resources.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, VOLUME_ATTRIBUTES_CLASSES } from "../../client/resources.ts";
 import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { isTerminal } from "../pod-state.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers">;
 
 const CLAIM_FINALIZER = "kubernetes.io/pvc-protection";
 const VOLUME_FINALIZER = "kubernetes.io/pv-protection";
 const CLASS_FINALIZER = "kubernetes.io/vac-protection";
+const GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection";
 
 const PODS_BY_CLAIM: Index<Pod> = { name: "claim", valuesOf: (pod) => claimsOf(pod) };
 const CLAIMS_BY_CLASS: Index<PersistentVolumeClaim> = {
@@ -29,6 +32,11 @@ const CLAIMS_BY_CLASS: Index<PersistentVolumeClaim> = {
   valuesOf: ({ spec, status }) => [spec.volumeAttributesClassName, status?.currentVolumeAttributesClassName, status?.modifyVolumeStatus?.targetVolumeAttributesClassName].flatMap((name) => name || []),
 };
 const VOLUMES_BY_CLASS: Index<PersistentVolume> = { name: "volume attributes class", valuesOf: ({ spec }) => (spec.volumeAttributesClassName ? [spec.volumeAttributesClassName] : []) };
+
+const PODS_BY_GROUP: Index<Pod> = { name: "group, not ended", valuesOf: (pod) => (isTerminal(pod) ? [] : groupOf(pod)) };
+
+/** The key of the group a pod says it is of. */
+function groupOf({ metadata, spec: { schedulingGroup } }: Readonly<Pod>): ObjectKey[] { return schedulingGroup?.podGroupName === undefined ? [] : [objectKey(metadata.namespace ?? "", schedulingGroup.podGroupName)]; }
 
 /** Keys of the claims a pod uses, those made for its ephemeral volumes among them. */
 function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
@@ -79,14 +87,26 @@ export function classProtectionController({ client, informers }: Deps): Controll
   });
 }
 
+/** One made without the finalizer has asked for none. */
+export function podGroupProtectionController({ client, informers }: Deps): Controller {
+  const pods = informers.of(PODS);
+  return protection(informers.of(POD_GROUPS), client.resource(POD_GROUPS), {
+    name: "podgroupprotection", finalizer: GROUP_FINALIZER, leavesBare: true,
+    inUse: (group) => pods.by(PODS_BY_GROUP, keyOf(group)).length > 0,
+    watches: [mapped(pods, ({ object, old }) => [...groupOf(object), ...(old ? groupOf(old) : [])])],
+  });
+}
+
 interface Rule<T extends ApiObject> {
   readonly name: string;
   readonly finalizer: string;
+  /** What is without the finalizer stays without it. */
+  readonly leavesBare?: boolean;
   inUse(object: Readonly<T>, signal: AbortSignal): boolean | Promise<boolean>;
   readonly watches: readonly Watch[];
 }
 
-function protection<T extends ApiObject>(informer: Informer<T>, client: ResourceClient<T>, { name, finalizer, inUse, watches }: Rule<T>): Controller {
+function protection<T extends ApiObject>(informer: Informer<T>, client: ResourceClient<T>, { name, finalizer, leavesBare = false, inUse, watches }: Rule<T>): Controller {
   return {
     name,
     workers: 1,
@@ -97,7 +117,7 @@ function protection<T extends ApiObject>(informer: Informer<T>, client: Resource
       if (isDeleting(object) && hasFinalizer(object, finalizer)) {
         if (await inUse(object, signal)) return; // looked at again when a user goes
         await write(object, (object.metadata.finalizers ?? []).filter((one) => one !== finalizer), signal);
-      } else if (!isDeleting(object) && !hasFinalizer(object, finalizer)) {
+      } else if (!leavesBare && !isDeleting(object) && !hasFinalizer(object, finalizer)) {
         await write(object, [...(object.metadata.finalizers ?? []), finalizer], signal); // from before there was protection
       }
     },

@@ -46,3 +46,8 @@ profiles:
   expect(shown.extenders).toEqual([{ urlPrefix: "http://x", httpTimeout: "1m30s" }, { urlPrefix: "http://y", managedResources: [{ name: "example.com/x", ignoredByScheduler: true }], httpTimeout: "5s" }]);
   expect(argsOf(shown, "NodeResourcesFit")).toMatchObject({ ignoredResources: ["example.com/x"] });
 });
+
+test("plugins of features that are switched on are shown last", () => {
+  const shown = schedulerConfigz(undefined, { isShared: false, profiling: true, gates: new Set(["GangScheduling"]) }) as Shown;
+  expect((shown.profiles[0]!.plugins["multiPoint"] as { enabled: object[] }).enabled.slice(-2)).toEqual([{ name: "NodeDeclaredFeatures", weight: 0 }, { name: "GangScheduling", weight: 0 }]);
+});

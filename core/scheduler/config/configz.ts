@@ -2,28 +2,28 @@
 import { formatDurationNs, parseDurationNs } from "../../api/meta/duration.ts";
 import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, KIND, type PluginArgs, type PluginRef, type PluginSet, type ProfileConfig, readConfiguration } from "./configuration.ts";
 import { ignoredBy, merged, pluginsWithArgs } from "./profiles.ts";
-import { DEFAULT_PLUGINS } from "./registry.ts";
+import { defaultPlugins } from "./registry.ts";
 
 const WITHOUT_FILE = `apiVersion: ${API_VERSION}\nkind: ${KIND}\n`;
 const WITH_ARGS: readonly (keyof PluginArgs)[] = ["DefaultPreemption", "DynamicResources", "InterPodAffinity", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit", "PodTopologySpread", "VolumeBinding"];
 
 /** `text`: what the file said. */
-export function schedulerConfigz(text: string | undefined, { isShared, profiling }: { readonly isShared: boolean; readonly profiling: boolean }): object {
+export function schedulerConfigz(text: string | undefined, { isShared, profiling, gates = new Set() }: { readonly isShared: boolean; readonly profiling: boolean; readonly gates?: ReadonlySet<string> }): object {
   const { parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, delayCacheUntilActive, profiles, extenders } = readConfiguration(text ?? WITHOUT_FILE);
   return {
     kind: KIND, apiVersion: API_VERSION, parallelism,
     leaderElection: { leaderElect: isShared, leaseDuration: "15s", renewDeadline: "10s", retryPeriod: "2s", resourceLock: "leases", resourceName: "kube-scheduler", resourceNamespace: "kube-system" },
     enableProfiling: profiling, enableContentionProfiling: false, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds,
-    profiles: profiles.map((profile) => profileOf(profile, ignoredBy(extenders))), ...(extenders.length > 0 ? { extenders: extenders.map(extenderOf) } : {}), ...(delayCacheUntilActive ? { delayCacheUntilActive } : {}),
+    profiles: profiles.map((profile) => profileOf(profile, ignoredBy(extenders), gates)), ...(extenders.length > 0 ? { extenders: extenders.map(extenderOf) } : {}), ...(delayCacheUntilActive ? { delayCacheUntilActive } : {}),
   };
 }
 
 /** Arguments are those of plugins that are on, and that have any. */
-function profileOf(profile: ProfileConfig, ignored: readonly string[]): object {
+function profileOf(profile: ProfileConfig, ignored: readonly string[], gates: ReadonlySet<string>): object {
   const { schedulerName, percentageOfNodesToScore, plugins } = profile;
   const { multiPoint } = plugins;
-  const everywhere = merged(DEFAULT_PLUGINS, multiPoint ?? {});
-  const withArgs = pluginsWithArgs(profile);
+  const everywhere = merged(defaultPlugins(gates), multiPoint ?? {});
+  const withArgs = pluginsWithArgs(profile, gates);
   const argsFor = (name: keyof PluginArgs): object => ({ ...argsOf(profile, name), ...(name === "NodeResourcesFit" && ignored.length > 0 && { ignoredResources: ignored }) });
   return {
     schedulerName, ...(percentageOfNodesToScore === undefined ? {} : { percentageOfNodesToScore }),

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { labelValue } from "../../api/meta/names.ts";
-import { DEFAULT_PROFILE } from "../plugins.ts";
+import { DEFAULT_PROFILE, defaultProfile } from "../plugins.ts";
 import { ConfigurationError } from "./configuration.ts";
 import { schedulerSettings } from "./profiles.ts";
 
@@ -106,4 +106,22 @@ test("what a profile prefers, but weighs nothing, is not judged", () => {
   const prefers = (weight: number): string => args("NodeAffinity", `{addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: ${weight}, preference: {matchExpressions: [{key: a, operator: In, values: ["!"]}]}}]}}`);
   expect(schedulerSettings(prefers(0)).profiles).toHaveLength(1);
   expect(() => schedulerSettings(prefers(1))).toThrow(ConfigurationError);
+});
+
+test("GangScheduling is among the plugins, and may be named, where its gate is switched on", () => {
+  const on = new Set(["GenericWorkload", "GangScheduling"]);
+  const gangs = (text: string, gates?: ReadonlySet<string>) => schedulerSettings(text, gates).profiles[0]!.gangs;
+  expect([gangs(HEAD), gangs(HEAD, new Set(["GenericWorkload"])), gangs(HEAD, on)]).toEqual([undefined, undefined, { awaited: true, permitted: true }]);
+  expect(gangs(profile("plugins: {permit: {disabled: [{name: GangScheduling}]}}"), on)).toEqual({ awaited: true, permitted: false });
+  expect(gangs(profile('plugins: {multiPoint: {disabled: [{name: GangScheduling}]}}'), on)).toEqual({ awaited: false, permitted: false });
+  expect(() => gangs(profile("plugins: {permit: {enabled: [{name: GangScheduling}]}}"))).toThrow('PermitPlugin "GangScheduling" does not exist');
+  expect([defaultProfile(new Set()), defaultProfile(on).gangs]).toEqual([DEFAULT_PROFILE, { awaited: true, permitted: true }]);
+});
+
+test("so are those of topology, and what they weigh", () => {
+  const on = new Set(["GenericWorkload", "TopologyAwareWorkloadScheduling"]);
+  const placements = (text: string, gates?: ReadonlySet<string>) => schedulerSettings(text, gates).profiles[0]!.placements;
+  const resources = { cpu: 1, memory: 1 };
+  expect([placements(HEAD), placements(HEAD, on), defaultProfile(on).placements]).toEqual([undefined, { byTopology: true, podsWeight: 1, fitWeight: 1, resources }, { byTopology: true, podsWeight: 1, fitWeight: 1, resources }]);
+  expect(placements(profile("plugins: {placementScore: {enabled: [{name: PodGroupPodsCount, weight: 5}], disabled: [{name: NodeResourcesFit}]}, placementGenerate: {disabled: [{name: '*'}]}}"), on)).toEqual({ byTopology: false, podsWeight: 5, fitWeight: 0, resources });
 });

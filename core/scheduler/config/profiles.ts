@@ -1,7 +1,7 @@
 /**
  * What a KubeSchedulerConfiguration makes of the scheduler: one Profile for each of its profiles, the extenders, and how long a pod backs off.
  *
- *   schedulerSettings(text)      throws ConfigurationError with upstream's words
+ *   schedulerSettings(text, gates)      throws ConfigurationError with upstream's words; `gates`: features that were switched on
  *
  * `parallelism` is checked and has no effect: a decision is made by one thread. leaderElection and clientConnection are the server's own.
  *
@@ -11,8 +11,10 @@ import { parseDurationMs } from "../../api/meta/duration.ts";
 import { formatFieldErrors } from "../../api/meta/field-error.ts";
 import type { BackoffOptions } from "../../lifecycle/backoff.ts";
 import type { Profile } from "../plugins.ts";
+import type { PlacementRules } from "../pod-group-placements.ts";
+import { GANG_SCHEDULING } from "../pod-groups.ts";
 import { argsOf, ConfigurationError, EXTENSION_POINTS, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
-import { DEFAULT_PLUGINS, type PluginRow, PLUGINS } from "./registry.ts";
+import { defaultPlugins, type PluginRow, PLUGINS, resourceWeights } from "./registry.ts";
 import { validateConfiguration, validateFit } from "./validate.ts";
 
 export interface SchedulerSettings {
@@ -25,15 +27,17 @@ export interface SchedulerSettings {
 const TOTAL_WEIGHT_MAX = Math.floor((2 ** 63 - 1) / 100);
 const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort", "placementGenerate", "placementScore"] as const satisfies readonly ExtensionPoint[];
 
-export function schedulerSettings(text: string): SchedulerSettings {
+type Gates = ReadonlySet<string>;
+
+export function schedulerSettings(text: string, gates: Gates = new Set()): SchedulerSettings {
   const configuration = readConfiguration(text);
   const problems = validateConfiguration(configuration);
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
   for (const { tlsConfig } of configuration.extenders) checkTls(tlsConfig ?? {});
-  if (ignoredBy(configuration.extenders).length > 0 && configuration.profiles.some((profile) => !pluginsWithArgs(profile).has("NodeResourcesFit"))) throw new ConfigurationError("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config");
+  if (ignoredBy(configuration.extenders).length > 0 && configuration.profiles.some((profile) => !pluginsWithArgs(profile, gates).has("NodeResourcesFit"))) throw new ConfigurationError("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config");
   const extenders = configuration.extenders.toSorted((a, b) => Number(a.ignorable ?? false) - Number(b.ignorable ?? false)); // those that may be passed over are asked last
-  return { profiles: configuration.profiles.map((profile) => made(profile, configuration)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
+  return { profiles: configuration.profiles.map((profile) => made(profile, configuration, gates)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
 }
 
 /** What can be told without reading files. Source: client-go rest/config.go TLSConfigFor */
@@ -42,19 +46,19 @@ function checkTls({ insecure, caData, caFile }: NonNullable<ExtenderConfig["tlsC
   if (caData && !Buffer.from(caData, "base64").toString().includes("-----BEGIN CERTIFICATE-----")) throw new ConfigurationError("couldn't build extenders: unable to load root certificates: unable to parse bytes as PEM block");
 }
 
-function made(config: ProfileConfig, configuration: SchedulerConfiguration): Profile {
+function made(config: ProfileConfig, configuration: SchedulerConfiguration, gates: Gates): Profile {
   try {
-    return profileOf(config, configuration);
+    return profileOf(config, configuration, gates);
   } catch (error) {
     if (!(error instanceof ConfigurationError)) throw error;
     throw new ConfigurationError(`initializing profiles: creating profile for scheduler name ${config.schedulerName}: ${error.message}`, { cause: error });
   }
 }
 
-function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders }: SchedulerConfiguration): Profile {
+function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders }: SchedulerConfiguration, gates: Gates): Profile {
   const { plugins, schedulerName } = config;
-  const multiPoint = merged(DEFAULT_PLUGINS, plugins.multiPoint ?? {});
-  const at = Object.fromEntries(QUEUE_ORDER.map((point) => [point, pluginsAt(point, plugins, multiPoint)])) as unknown as Record<ExtensionPoint, readonly string[]>;
+  const multiPoint = merged(defaultPlugins(gates), plugins.multiPoint ?? {});
+  const at = Object.fromEntries(QUEUE_ORDER.map((point) => [point, pluginsAt(point, plugins, { multiPoint, gates })])) as unknown as Record<ExtensionPoint, readonly string[]>;
   const { queueSort, bind } = at;
   if (queueSort.length !== 1) throw new ConfigurationError(`only one queue sort plugin required for profile with scheduler name "${schedulerName}", but got ${queueSort.length}`);
   if (bind.length === 0) throw new ConfigurationError(`at least one bind plugin is needed for profile with scheduler name "${schedulerName}"`);
@@ -80,8 +84,16 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     deviceBindingTimeoutMs: parseDurationMs(bindingTimeout),
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
     awaitsClaims: at.preEnqueue.includes("DynamicResources"),
+    ...(gates.has("GangScheduling") && { gangs: { awaited: at.preEnqueue.includes(GANG_SCHEDULING), permitted: at.permit.includes(GANG_SCHEDULING) } }),
+    ...(gates.has("TopologyAwareWorkloadScheduling") && { placements: placementRules(config, at, multiPoint) }),
     batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },
   };
+}
+
+function placementRules(config: ProfileConfig, at: Readonly<Record<ExtensionPoint, readonly string[]>>, multiPoint: readonly PluginRef[]): PlacementRules {
+  const said = [...(config.plugins.placementScore?.enabled ?? []), ...multiPoint];
+  const weightOf = (name: string): number => (at.placementScore.includes(name) ? said.find((one) => one.name === name)?.weight || 1 : 0);
+  return { byTopology: at.placementGenerate.includes("TopologyPlacementGenerator"), podsWeight: weightOf("PodGroupPodsCount"), fitWeight: weightOf("NodeResourcesFit"), resources: resourceWeights(config) };
 }
 
 /** Resources that extenders count. */
@@ -90,8 +102,8 @@ export function ignoredBy(extenders: readonly ExtenderConfig[]): string[] {
 }
 
 /** Plugins that are on somewhere, or that arguments are given for. Source: apis/config/v1/defaults.go setDefaults_KubeSchedulerProfile */
-export function pluginsWithArgs({ plugins, pluginConfig }: ProfileConfig): Set<string> {
-  const refs = [merged(DEFAULT_PLUGINS, plugins.multiPoint ?? {}), ...EXTENSION_POINTS.map((point) => plugins[point]?.enabled ?? []), pluginConfig].flat();
+export function pluginsWithArgs({ plugins, pluginConfig }: ProfileConfig, gates: Gates): Set<string> {
+  const refs = [merged(defaultPlugins(gates), plugins.multiPoint ?? {}), ...EXTENSION_POINTS.map((point) => plugins[point]?.enabled ?? []), pluginConfig].flat();
   return new Set(refs.map(({ name }) => name));
 }
 
@@ -114,11 +126,11 @@ export function merged(defaults: readonly PluginRef[], { enabled = [], disabled 
 }
 
 /** What runs at one point: what is set for it and for multiPoint both, then the rest of multiPoint, then the rest of what is set for it. */
-function pluginsAt(point: ExtensionPoint, sets: PluginSets, multiPoint: readonly PluginRef[]): string[] {
+function pluginsAt(point: ExtensionPoint, sets: PluginSets, { multiPoint, gates }: { readonly multiPoint: readonly PluginRef[]; readonly gates: Gates }): string[] {
   const type = `${point[0]!.toUpperCase()}${point.slice(1)}Plugin`;
   const own: string[] = [];
   for (const { name } of sets[point]?.enabled ?? []) {
-    const row = known(name, type);
+    const row = known(name, type, gates);
     if (!row.points.includes(point)) throw new ConfigurationError(`plugin "${name}" does not extend ${type} plugin`);
     if (own.includes(name)) throw new ConfigurationError(`plugin "${name}" already registered as "${type}"`);
     own.push(name);
@@ -127,7 +139,7 @@ function pluginsAt(point: ExtensionPoint, sets: PluginSets, multiPoint: readonly
   if (disabled.has("*")) return own;
   const shared: string[] = [];
   for (const { name } of multiPoint) {
-    if (!known(name, type).points.includes(point) || disabled.has(name) || own.includes(name)) continue;
+    if (!known(name, type, gates).points.includes(point) || disabled.has(name) || own.includes(name)) continue;
     if (shared.includes(name)) throw new ConfigurationError(`plugin "${name}" already registered as "${type}"`);
     shared.push(name);
   }
@@ -135,9 +147,9 @@ function pluginsAt(point: ExtensionPoint, sets: PluginSets, multiPoint: readonly
   return [...overriding, ...shared, ...own.filter((name) => !overriding.includes(name))];
 }
 
-function known(name: string, type: string): PluginRow {
+function known(name: string, type: string, gates: Gates): PluginRow {
   const row = Object.hasOwn(PLUGINS, name) ? PLUGINS[name] : undefined;
-  if (!row) throw new ConfigurationError(`${type} "${name}" does not exist`);
+  if (!row || (row.gate !== undefined && !gates.has(row.gate))) throw new ConfigurationError(`${type} "${name}" does not exist`);
   return row;
 }
 

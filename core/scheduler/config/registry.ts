@@ -13,15 +13,20 @@ import { podTopologySpread, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filt
 import { nodePorts, nodeResourcesFit } from "../filters/resources.ts";
 import { nodeVolumeLimits, volumeBinding, volumeRestrictions, volumeZone } from "../filters/volumes.ts";
 import type { Filter, Score } from "../plugin.ts";
+import { GANG_SCHEDULING } from "../pod-groups.ts";
 import { imageLocality, nodeAffinityScore, taintTolerationScore } from "../scores/node.ts";
 import { interPodAffinityScore, podTopologySpreadScore } from "../scores/pods.ts";
-import { balancedAllocation, type FitStrategy, nodeResourcesFitScore } from "../scores/resources.ts";
+import { balancedAllocation, type FitStrategy, nodeResourcesFitScore, type ResourceWeights } from "../scores/resources.ts";
 import { argsOf, type ExtensionPoint, type PluginRef, type ProfileConfig } from "./configuration.ts";
 
 type Args = Pick<ProfileConfig, "pluginConfig">;
 
 export interface PluginRow {
   readonly points: readonly ExtensionPoint[];
+  /** There where this feature gate is switched on. */
+  readonly gate?: string;
+  /** Then. */
+  readonly weight?: number;
   readonly filter?: (config: Args, ignoredResources: readonly string[]) => Filter;
   readonly score?: (config: Args) => Score;
 }
@@ -47,7 +52,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   },
   NodePorts: { points: FILTER, filter: () => nodePorts },
   NodeResourcesFit: {
-    points: [...FILTER, ...SCORE],
+    points: [...FILTER, ...SCORE, "placementScore"],
     filter(config, ignored) {
       const { ignoredResources, ignoredResourceGroups } = argsOf(config, "NodeResourcesFit");
       return nodeResourcesFit({ ignoredResources: ignored.length > 0 ? ignored : ignoredResources, ignoredResourceGroups }); // what extenders count stands instead, as upstream has it
@@ -66,19 +71,32 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   ImageLocality: { points: ["score"], score: () => imageLocality },
   DefaultBinder: { points: ["bind"] },
   NodeDeclaredFeatures: { points: FILTER, filter: () => nodeDeclaredFeatures },
+  [GANG_SCHEDULING]: { points: ["preEnqueue", "permit"], gate: "GangScheduling" },
+  TopologyPlacementGenerator: { points: ["placementGenerate"], gate: "TopologyAwareWorkloadScheduling" },
+  PodGroupPodsCount: { points: ["placementScore"], gate: "TopologyAwareWorkloadScheduling", weight: 1 },
 };
 
 /** In the order they run. */
-export const DEFAULT_PLUGINS: readonly PluginRef[] = [
+const DEFAULT_PLUGINS: readonly PluginRef[] = [
   { name: "SchedulingGates" }, { name: "PrioritySort" }, { name: "NodeUnschedulable" }, { name: "NodeName" }, { name: "TaintToleration", weight: 3 }, { name: "NodeAffinity", weight: 2 },
   { name: "NodePorts" }, { name: "NodeResourcesFit", weight: 1 }, { name: "VolumeRestrictions" }, { name: "NodeVolumeLimits" }, { name: "VolumeBinding" }, { name: "VolumeZone" },
   { name: "PodTopologySpread", weight: 2 }, { name: "InterPodAffinity", weight: 2 }, { name: "DynamicResources", weight: 2 }, { name: "DefaultPreemption" }, { name: "NodeResourcesBalancedAllocation", weight: 1 },
   { name: "ImageLocality", weight: 1 }, { name: "DefaultBinder" }, { name: "NodeDeclaredFeatures" },
 ];
 
+/** Those, and what comes with the features that were switched on. */
+export function defaultPlugins(gates: ReadonlySet<string>): readonly PluginRef[] {
+  return [...DEFAULT_PLUGINS, ...Object.entries(PLUGINS).flatMap(([name, { gate, weight }]) => (gate !== undefined && gates.has(gate) ? [{ name, ...(weight !== undefined && { weight }) }] : []))];
+}
+
 function spreadOf(config: Args): SpreadDefaults {
   const { defaultConstraints, defaultingType } = argsOf(config, "PodTopologySpread");
   return defaultingType === "System" ? SYSTEM_DEFAULTS : { system: false, constraints: defaultConstraints };
+}
+
+/** Of the resources that count for how full nodes are, what each weighs. */
+export function resourceWeights(config: Args): ResourceWeights {
+  return Object.fromEntries(argsOf(config, "NodeResourcesFit").scoringStrategy.resources.map(({ name, weight }) => [name, weight ?? 1]));
 }
 
 function strategyOf(config: Args): FitStrategy {

@@ -29,6 +29,10 @@ interface Deps { readonly client: Client; readonly clock: Clock; readonly random
 interface Held {
   claim: Readonly<ResourceClaim>;
   readonly allocation: AllocationResult | undefined;
+  /** Another pod of the group was to have it before: whoever comes first writes the allocation. */
+  readonly isShared?: boolean;
+  /** It is one of those for whom the allocation is pending. */
+  isCounted?: boolean;
   /** Set: the claim does not exist yet, and is made of the pod's extended resources. */
   readonly mappings?: readonly ContainerExtendedResourceRequest[];
   made: boolean;
@@ -62,6 +66,8 @@ class DeviceFault extends Error {
 
 export class ClaimBinder {
   readonly #deps: Deps;
+  /** By uid of claim: for how many pods its allocation is pending. */
+  readonly #sharers = new Map<string, number>();
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -74,12 +80,14 @@ export class ClaimBinder {
     const { random, devices } = this.#deps;
     const options = { node: name, uuid: () => random.uuid() };
     const claims = plan.claims.map((claim): Held => {
-      const at = plan.toAllocate.indexOf(claim);
-      return { claim, made: true, allocation: at < 0 ? undefined : allocationResult(claim, here.found[at]!, options) };
+      const at = plan.toAllocate.indexOf(claim), { uid } = claim.metadata;
+      if (at >= 0) return { claim, made: true, allocation: allocationResult(claim, here.found[at]!, options) };
+      const isShared = devices.shared.has(uid) && devices.pending.has(uid);
+      return { claim, made: true, allocation: isShared ? devices.pending.get(uid) : undefined, isShared };
     });
     if (here.extended) claims.push({ claim: here.extended.claim, made: false, mappings: here.extended.mappings, allocation: allocationResult(here.extended.claim, here.extended.found, options) });
     if (claims.length === 0) return undefined;
-    for (const { claim, allocation } of claims) if (allocation) devices.pending.set(claim.metadata.uid, allocation);
+    for (const one of claims) this.#await(one);
     return { pod, claims };
   }
 
@@ -90,9 +98,12 @@ export class ClaimBinder {
     for (const one of claims) {
       if (isReservedFor(one.claim, pod)) continue;
       if (one.mappings) await this.#make(one, signal);
-      one.claim = await this.#write(one.claim, one.allocation, pod, signal);
+      one.claim = await this.#write(one, pod, signal);
       devices.claims.assume(one.claim);
-      if (!one.mappings) devices.pending.delete(one.claim.metadata.uid); // a new one counts so until it is seen
+      if (!one.mappings) { // a new one counts so until it is seen
+        this.#awaitNoMore(one);
+        devices.pending.delete(one.claim.metadata.uid);
+      }
       else await this.#tell(pod, one.claim, one.mappings, signal);
     }
     if (!claims.some(({ claim }) => hasConditions(claim))) return;
@@ -132,8 +143,8 @@ export class ClaimBinder {
   /** The pod goes elsewhere: others may have what it reserved. */
   async takeBack({ pod, claims }: DeviceReservation, signal: AbortSignal): Promise<void> {
     const { client, devices, log } = this.#deps;
-    for (const { claim, allocation, mappings, made } of claims) {
-      if (allocation) devices.pending.delete(claim.metadata.uid);
+    for (const one of claims) if (one.allocation && this.#awaitNoMore(one)) devices.pending.delete(one.claim.metadata.uid);
+    for (const { claim, mappings, made } of claims) {
       if (mappings) {
         if (made) await this.#remove(claim, signal);
         continue;
@@ -205,7 +216,25 @@ export class ClaimBinder {
     }
   }
 
-  async #write(first: Readonly<ResourceClaim>, allocation: AllocationResult | undefined, pod: Readonly<Pod>, signal: AbortSignal): Promise<Readonly<ResourceClaim>> {
+  #await(one: Held): void {
+    const { claim: { metadata: { uid } }, allocation } = one;
+    if (!allocation) return;
+    this.#deps.devices.pending.set(uid, allocation);
+    one.isCounted = true;
+    this.#sharers.set(uid, (this.#sharers.get(uid) ?? 0) + 1);
+  }
+
+  /** Whether nobody else does, either. */
+  #awaitNoMore(one: Held): boolean {
+    const { uid } = one.claim.metadata;
+    const left = (this.#sharers.get(uid) ?? 0) - (one.isCounted ? 1 : 0);
+    one.isCounted = false;
+    if (left > 0) this.#sharers.set(uid, left);
+    else this.#sharers.delete(uid);
+    return left <= 0;
+  }
+
+  async #write({ claim: first, allocation, isShared = false }: Held, pod: Readonly<Pod>, signal: AbortSignal): Promise<Readonly<ResourceClaim>> {
     const { client, clock } = this.#deps;
     const claims = client.resource(RESOURCE_CLAIMS);
     for (let tries = 1, claim = first; ; tries++) {
@@ -214,13 +243,13 @@ export class ClaimBinder {
         if (tries > 1) claim = await claims.get(first, { signal });
         doing = "";
         if (claim.metadata.deletionTimestamp != null) throw new Error(`claim ${keyOf(claim)} got deleted in the meantime`);
-        if (allocation && claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got allocated elsewhere in the meantime`);
+        if (allocation && !isShared && claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got allocated elsewhere in the meantime`);
         if (!allocation && !claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got deallocated elsewhere in the meantime`);
         doing = `add finalizer to claim ${keyOf(claim)}`;
         if (allocation && !claim.metadata.finalizers?.includes(FINALIZER))
           claim = await claims.update({ ...claim, metadata: { ...claim.metadata, finalizers: [...(claim.metadata.finalizers ?? []), FINALIZER] } } as ResourceClaim, { signal });
         doing = `add ${allocation ? "allocation and " : ""}reservation to claim ${keyOf(claim)}`;
-        const held = allocation ?? claim.status!.allocation!;
+        const held = (isShared && tries > 1 ? claim.status?.allocation : undefined) ?? allocation ?? claim.status!.allocation!;
         const reservedFor = [...(claim.status?.reservedFor ?? []), { resource: "pods", name: pod.metadata.name, uid: pod.metadata.uid }];
         return await claims.updateStatus({ ...claim, status: { ...claim.status, allocation: { ...held, allocationTimestamp: held.allocationTimestamp ?? timestamp(clock.nowMs()) }, reservedFor } } as ResourceClaim, { signal });
       } catch (error) {

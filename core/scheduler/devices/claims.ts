@@ -1,7 +1,8 @@
 /**
  * Claims, slices and classes as the scheduler sees them: as informers tell, and on top the allocations it has decided on and not yet heard back.
  *
- * A claim that is decided on is pending from the decision until the API has taken it: nobody else's pod may use it meanwhile, and its devices are taken.
+ * A claim that is decided on is pending from the decision until the API has taken it: nobody else's pod may use it meanwhile, and its devices are taken. Pods of one group, thought through
+ * together, may: they are bound together.
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
@@ -29,6 +30,8 @@ export interface Devices {
   slices(): Iterable<Readonly<ResourceSlice>>;
   /** By uid of claim. */
   readonly pending: Map<string, AllocationResult>;
+  /** Those of them, by uid of claim, that were decided on for the group that is thought through now. */
+  readonly shared: Set<string>;
   /** What all allocations take, those under way included. */
   allocated(): Allocated;
   /** Throws the problem of an expression that is none. */
@@ -40,7 +43,7 @@ export function devicesFrom(informers: Informers): Devices {
   const claims = new Assumed(informer);
   const pending = new Map<string, AllocationResult>();
   return {
-    claims, pending,
+    claims, pending, shared: new Set(),
     claim: (namespace, name) => claims.get(objectKey(namespace, name)),
     deviceClass: (name) => informers.of(DEVICE_CLASSES).get(objectKey("", name)),
     classBehind: (resource) => classBehind(resource, informers.of(DEVICE_CLASSES).list()),

@@ -152,14 +152,21 @@ export interface DeviceNeeds {
 export function deviceNeeds({ pod, requests }: Pick<Candidate, "pod" | "requests">, devices: Devices): DeviceNeeds | { readonly refused: string } | undefined {
   const resources = backedResources(requests, (name) => devices.classBehind(name));
   if ((pod.spec.resourceClaims ?? []).length === 0 && resources.length === 0) return undefined;
-  const claims = podClaimsOf(pod, devices);
-  if ("refused" in claims) return claims;
+  const found = podClaimsOf(pod, devices);
+  if ("refused" in found) return found;
+  const claims = found.map((claim) => asDecided(claim, devices));
   if (claims.length === 0 && resources.length === 0) return undefined;
   for (const claim of claims) {
     const refused = refusal(claim, pod, devices);
     if (refused !== undefined) return { refused };
   }
   return { claims, resources };
+}
+
+/** As it will be, if another pod of the group has it already. */
+function asDecided(claim: Readonly<ResourceClaim>, { pending, shared }: Devices): Readonly<ResourceClaim> {
+  const allocation = !claim.status?.allocation && shared.has(claim.metadata.uid) ? pending.get(claim.metadata.uid) : undefined;
+  return allocation ? { ...claim, status: { ...claim.status, allocation } } : claim;
 }
 
 function refusal(claim: Readonly<ResourceClaim>, pod: Readonly<Pod>, devices: Devices): string | undefined {

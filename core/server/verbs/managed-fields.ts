@@ -28,9 +28,10 @@ const RESETS: ReadonlyMap<string, FieldFilter | undefined> = new Map([
   ["/pods/status", excludeFields("spec", "metadata.deletionTimestamp", "metadata.ownerReferences")],
   ["/pods/ephemeralcontainers", undefined],
   ["/pods/resize", undefined],
+  ["scheduling.k8s.io/podgroups", undefined],
   ...[
     "admissionregistration.k8s.io/validatingadmissionpolicies", "apiregistration.k8s.io/apiservices", "flowcontrol.apiserver.k8s.io/flowschemas", "flowcontrol.apiserver.k8s.io/prioritylevelconfigurations",
-    "internal.apiserver.k8s.io/storageversions", "networking.k8s.io/servicecidrs", "resource.k8s.io/devicetaintrules", "resource.k8s.io/resourceclaims", "resource.k8s.io/resourcepoolstatusrequests", "storage.k8s.io/volumeattachments",
+    "internal.apiserver.k8s.io/storageversions", "networking.k8s.io/servicecidrs", "resource.k8s.io/devicetaintrules", "resource.k8s.io/resourceclaims", "resource.k8s.io/resourcepoolstatusrequests", "scheduling.k8s.io/podgroups", "storage.k8s.io/volumeattachments",
   ].map((resource): [string, FieldFilter] => [`${resource}/status`, STATUS_ALONE]),
 ]);
 

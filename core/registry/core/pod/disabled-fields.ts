@@ -18,7 +18,7 @@ export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void
   if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
   for (const [source, gate] of SOURCES)
     if (!switchedOn.has(gate) && !projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
-  if (!old?.schedulingGroup) delete spec.schedulingGroup;
+  if (!switchedOn.has("GenericWorkload") && !old?.schedulingGroup) delete spec.schedulingGroup;
 }
 
 function dropStopSignal(container: Pick<Container, "lifecycle">): void {
