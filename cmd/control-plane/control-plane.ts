@@ -154,6 +154,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   applyMetricsSettings(args, metrics);
   const gates = checkedGates(args, log);
   featureMetrics(metrics, gates);
+  const cbor = gates.has("CBORServingAndStorage");
   const electionTimes = coordinatedLeadership(args);
 
   const { store, datastore, encryption, pki, serverNames, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
@@ -229,7 +230,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
-      healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], cbor, clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: apiVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
@@ -248,7 +249,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, tunnel, clock, random, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, cbor, tunnel, clock, random, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));
