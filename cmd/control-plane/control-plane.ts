@@ -231,7 +231,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     },
     paths: [
       healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], cbor, clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
-      openApiPaths({ clock, registry, version: apiVersion(), descriptions: loadDescriptions, foreign: aggregation }),
+      openApiPaths({ clock, registry, version: apiVersion(), cbor, descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
       snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(profiling ? [debug] : []),
