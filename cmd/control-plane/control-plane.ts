@@ -174,7 +174,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
   const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
-    dialer: tunnel.dialer, logMeter: logMeter(metrics), streamMeter: streamMeter(metrics),
+    dialer: tunnel.dialer, logMeter: logMeter(metrics), streamMeter: streamMeter(metrics), splitsLogs: gates.has("PodLogsQuerySplitStreams"),
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
   };
   const nodeProxy = nodeProxyHandlers(nodes);
