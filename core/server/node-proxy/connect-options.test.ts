@@ -23,5 +23,5 @@ test.each<[query: string, splits: boolean, told: string[]]>([
   ["", false, []], ["", true, []], ["stream=All", false, ["stream: Forbidden: may not be specified"]], ["stream=Stdout", false, ["stream: Forbidden: may not be specified"]],
   ["stream=All&tailLines=10", true, []], ["stream=Stderr&limitBytes=10&sinceSeconds=1", true, []], ["stream=Stdout", true, []], ["tailLines=10", true, []],
   ["stream=invalid", true, ['stream: Unsupported value: "invalid": supported values: "All", "Stderr", "Stdout"']],
-  ["stream=Stdout&tailLines=10", true, ["<nil>: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now"]],
+  ["stream=Stdout&tailLines=10", true, ["[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now"]],
 ])("a log with %s, streams apart: %s", (query, splits, told) => expect(validateLogOptions(logOptionsOf(new URLSearchParams(query)), splits).map(formatFieldError)).toEqual(told));

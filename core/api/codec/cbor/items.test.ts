@@ -27,7 +27,7 @@ test.each<[name: string, hex: string, value: unknown]>([
   ["a text in pieces", "7f616161626163ff", "abc"],
   ["lists without a length", "9f9f8080ff9f8080ffff", [[[], []], [[], []]]],
   ["maps without a length", "bf6141bf616101616202ff6142bf616901616a02ffff", { A: { a: 1, b: 2 }, B: { i: 1, j: 2 } }],
-  ["a float of 16 bits", "f94200", 3], ["a small float of 16 bits", "f90001", 5.960464477539063e-8], ["a negative float of 16 bits", "f9c400", -4],
+  ["a float of 16 bits", "f94200", 3], ["a small float of 16 bits", "f90001", 2 ** -24], ["a negative float of 16 bits", "f9c400", -4],
   ["a float of 32 bits", "fa7f7fffff", 3.4028234663852886e38], ["a float of 64 bits", "fb0000000000000001", 5e-324],
   ["null", "f6", null], ["true", "f5", true],
   ["a time that is told as a text", `c074${text("2006-01-02T15:04:05Z")}`, "2006-01-02T15:04:05Z"],
