@@ -28,8 +28,11 @@ import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import type { Answer } from "../core/server/answer.ts";
+import { readCbor } from "../core/api/codec/cbor/items.ts";
+import { cborValue } from "../core/api/codec/cbor/values.ts";
 import { encodeJson } from "../core/api/codec/json.ts";
-import { assemble } from "../core/api/codec/pieces.ts";
+import { CBOR_SEQUENCE } from "../core/api/codec/negotiate.ts";
+import { assemble, type Piece } from "../core/api/codec/pieces.ts";
 import { statusOf } from "../core/api/meta/status-error.ts";
 import { apiHandler } from "../core/server/handler.ts";
 import type { Handler, ServerDeps } from "../core/server/scope.ts";
@@ -44,7 +47,7 @@ import type { Store } from "../storage/store.ts";
 
 export interface Asked {
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
-  /** Text as it is; anything else as JSON. */
+  /** Text and bytes as they are; anything else as JSON. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
   readonly user?: UserInfo;
@@ -75,7 +78,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {}, store: given, authorizer, tracer, impersonate }: { readonly tracer?: ServerDeps["tracer"]; readonly impersonate?: ServerDeps["impersonate"]; readonly store?: Store; readonly authorizer?: ServerDeps["authorizer"]; readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {}, store: given, authorizer, tracer, impersonate, cbor = false }: { /** CBOR is read and written. */ readonly cbor?: boolean; readonly tracer?: ServerDeps["tracer"]; readonly impersonate?: ServerDeps["impersonate"]; readonly store?: Store; readonly authorizer?: ServerDeps["authorizer"]; readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = given ?? (await memoryStore({ refuseLarge: refuseLargeObject }));
@@ -108,9 +111,10 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
     headers: () => Object.entries(headers),
     webSocketProtocols: [],
     remoteAddress: "127.0.0.1",
+    cbor,
     body: () => Promise.resolve({
       type: "bytes", contentType: headers["content-type"] ?? "application/json",
-      bytes: Buffer.from(body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body)),
+      bytes: body instanceof Uint8Array ? Buffer.from(body) : Buffer.from(body === undefined ? "" : typeof body === "string" ? body : JSON.stringify(body)),
     }),
   });
 
@@ -130,8 +134,11 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
       const answer = await handler(asking);
       if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
       const events: unknown[] = [];
-      const { encode } = watchEncoder(answer, { request: asking, nowMs: () => clock.nowMs(), describe: undefined, events: shared });
+      const { contentType, encode } = watchEncoder(answer, { request: asking, nowMs: () => clock.nowMs(), describe: undefined, events: shared });
       for await (const batch of answer.batches) {
+        if (contentType === CBOR_SEQUENCE) events.push(...batch.map((item) => cborValue(readCbor(assemble(encode([item]) as Piece[])))));
+        if (contentType === CBOR_SEQUENCE && events.length < count) continue;
+        if (contentType === CBOR_SEQUENCE) break;
         const chunk = encode(batch);
         events.push(...(chunk instanceof Uint8Array ? Buffer.from(chunk) : assemble(chunk)).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
         if (events.length >= count) break;

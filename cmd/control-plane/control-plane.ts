@@ -158,6 +158,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   applyMetricsSettings(args, metrics);
   const gates = checkedGates(args, log);
   featureMetrics(metrics, gates);
+  const cbor = gates.has("CBORServingAndStorage");
   const electionTimes = coordinatedLeadership(args);
 
   const { store, datastore, encryption, pki, serverNames, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
@@ -178,7 +179,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
   const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
-    dialer: tunnel.dialer, logMeter: logMeter(metrics), streamMeter: streamMeter(metrics),
+    dialer: tunnel.dialer, logMeter: logMeter(metrics), streamMeter: streamMeter(metrics), splitsLogs: gates.has("PodLogsQuerySplitStreams"),
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
   };
   const nodeProxy = nodeProxyHandlers(nodes);
@@ -234,8 +235,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
-      healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
-      openApiPaths({ clock, registry, version: apiVersion(), descriptions: loadDescriptions, foreign: aggregation }),
+      healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], cbor, clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      openApiPaths({ clock, registry, version: apiVersion(), cbor, descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
       snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(profiling ? [debug] : []),
@@ -253,7 +254,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, tunnel, clock, random, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, cbor, tunnel, clock, random, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));

@@ -22,7 +22,7 @@ test("whoever shows what it shows is told when a given certificate is renewed", 
   const first = await give(60_000);
   const listener = listenerOf({
     settings: { bindAddress: "127.0.0.1", httpsListenPort: 0 }, args: apiServerArgs([`tls-cert-file=${certFile}`, `tls-private-key-file=${keyFile}`]), pki, extraCas: { clients: () => [], proxies: () => [] },
-    handler: () => Promise.reject(new Error("nobody asks")), isPassedOn: () => false, metrics: metricsRegistry(), columnTexts: () => Promise.reject(new Error("no table")), tunnel: { handler: (others) => others },
+    handler: () => Promise.reject(new Error("nobody asks")), isPassedOn: () => false, metrics: metricsRegistry(), cbor: false, columnTexts: () => Promise.reject(new Error("no table")), tunnel: { handler: (others) => others },
     clock: { ...systemClock, every: (_, signal) => systemClock.every(10, signal) }, random: systemRandom, log,
   });
   listener.onReload(told.resolve);

@@ -50,6 +50,8 @@ interface Options {
   readonly isPassedOn: (path: string) => boolean;
   readonly metrics: Metrics;
   readonly columnTexts: ColumnTexts;
+  /** CBOR is read and written. */
+  readonly cbor: boolean;
   /** Takes what nodes dial in for. */
   readonly tunnel: Pick<ServerTunnel, "handler">;
   readonly clock: Clock;
@@ -58,7 +60,7 @@ interface Options {
 }
 
 /** Throws ConfigError. */
-export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn, metrics, columnTexts, tunnel, clock, random, log }: Options): Listener {
+export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn, metrics, columnTexts, cbor, tunnel, clock, random, log }: Options): Listener {
   const policy = tlsPolicyOf(args);
   const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
   const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
@@ -71,7 +73,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     contexts.set(pair, context);
     return context;
   };
-  const front = httpFront({ handler: goaway(strictTransport(crossOrigin(handler, { isAllowed: originsOf(args), random }), strictTransportOf(args)), { chance: goawayChanceOf(args), random }), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
+  const front = httpFront({ handler: goaway(strictTransport(crossOrigin(handler, { isAllowed: originsOf(args), random }), strictTransportOf(args)), { chance: goawayChanceOf(args), random }), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts, cbor });
   const failedHandshakes = metrics.counter("apiserver_tls_handshake_errors_total", "[ALPHA] Number of requests dropped with 'TLS handshake error from' error").with({});
   const server = httpsServer({
     handshakeFailed: () => failedHandshakes.inc(), limits: { headerBytesMax: HEADER_BYTES_MAX, streamsMax: args.integer("http2-max-streams-per-connection") || STREAMS_MAX },

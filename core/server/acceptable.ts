@@ -1,5 +1,5 @@
 /** Whether an answer will be in an encoding the client reads: found out before anything is done, because afterwards it is too late to refuse. */
-import { checkRoute, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, negotiateOutput, negotiateStream } from "../api/codec/negotiate.ts";
+import { checkRoute, convertibleToMeta, negotiateOutput, negotiateStream } from "../api/codec/negotiate.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import { deprecation } from "./deprecation.ts";
 import type { Scope } from "./scope.ts";
@@ -17,12 +17,13 @@ export function checkAcceptable(scope: Scope, printable: boolean): void {
   const { request, info, served, warnings } = scope;
   const accept = request.header("accept");
   const isBuiltIn = builtInFacts.typeOf(served.row) !== undefined;
-  if (isBuiltIn) checkRoute(accept ?? "", { streams: info.verb === "list" || info.verb === "watch" });
+  if (isBuiltIn) checkRoute(accept ?? "", { cbor: request.cbor, streams: info.verb === "list" || info.verb === "watch" });
   const deprecated = deprecation(served.row);
   if (deprecated !== undefined) warnings.push(deprecated);
   const wanted = {
     accept,
-    encodings: isBuiltIn ? ENCODINGS : ENCODINGS_CUSTOM,
+    cbor: request.cbor,
+    custom: !isBuiltIn,
     convertible: printable ? convertibleToMeta : (target: Parameters<typeof convertibleToMeta>[0], encoding: Parameters<typeof convertibleToMeta>[1]) => target.kind !== "Table" && convertibleToMeta(target, encoding),
   };
   negotiateOutput(wanted);

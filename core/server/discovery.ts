@@ -6,6 +6,7 @@ import {
 import type { ResourceRow, ServedGroupVersion } from "../api/schema/resources.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { encodeJson } from "../api/codec/json.ts";
+import { cborCodec } from "../api/codec/cbor/codec.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
 import { parseApiVersion } from "../api/meta/gvk.ts";
@@ -40,7 +41,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
     if ((root !== "api" && root !== "apis") || request.path.includes("//")) return undefined;
     if (isRoute(registry, parts)) {
       if (request.method !== "GET") throw methodNotAllowed();
-      checkRoute(request.header("accept") ?? "");
+      checkRoute(request.header("accept") ?? "", { cbor: request.cbor === true && parts.length > 2 - Number(root === "api") });
     }
     return documentAt(request, parts);
   };
@@ -73,22 +74,25 @@ function isRoute(registry: Registry, [root, ...named]: readonly string[]): boole
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
   const rows = rowsOf(registry, wanted);
-  return rows.length === 0 ? undefined : answer(request, apiResourceList(wanted, rows));
+  const isBuiltIn = builtInVersions(registry).some(({ group, version }) => group === wanted.group && version === wanted.version);
+  return rows.length === 0 ? undefined : answer(request, apiResourceList(wanted, rows), request.cbor === true && isBuiltIn);
 }
 
-function answer(request: ServerRequest, document: object): Answer {
-  const output = outputOf(request, () => false);
+/** `cbor`: what upstream's servers of groups say themselves; what is said of groups has no such form. */
+function answer(request: ServerRequest, document: object, cbor = false): Answer {
+  const output = outputOf(request, () => false, cbor);
   return { ...raw(encoded(output, document), output.contentType), document };
 }
 
-function outputOf(request: ServerRequest, convertible: Convertible): Output {
-  return negotiateOutput({ accept: request.header("accept"), userAgent: request.header("user-agent"), pretty: request.query.get("pretty") ?? undefined, convertible });
+function outputOf(request: ServerRequest, convertible: Convertible, cbor = false): Output {
+  return negotiateOutput({ cbor, accept: request.header("accept"), userAgent: request.header("user-agent"), pretty: request.query.get("pretty") ?? undefined, convertible });
 }
 
 function encoded({ encoding, pretty }: Pick<Output, "encoding" | "pretty">, document: object): Uint8Array | string {
   switch (encoding) {
     case "json": return encodeJson(document, { pretty });
     case "yaml": return encodeYaml(document);
+    case "cbor": return cborCodec.encode(document);
     case "protobuf": {
       const { apiVersion = "", kind } = document as { apiVersion?: string; kind: string }; // /api and /api/v1 have never had one
       return protobufCodec.encode({ ...document, apiVersion: apiVersion || "v1", kind }, { ...parseApiVersion(apiVersion), kind });

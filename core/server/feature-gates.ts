@@ -23,7 +23,11 @@ const GROUPS: readonly FeatureGate[] = [
 ];
 
 /** Off by default and there all the same, for who switches them on. */
-const OPT_IN: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection", "CoordinatedLeaderElection", "GangScheduling", "GenericWorkload", "PodCertificateRequest", "StorageVersionAPI", "StorageVersionMigrator", "TopologyAwareWorkloadScheduling", "WorkloadWithJob"];
+const OPT_IN: readonly string[] = [
+  "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "GangScheduling",
+  "GenericWorkload", "PodCertificateRequest", "PodLogsQuerySplitStreams", "StorageVersionAPI", "StorageVersionMigrator", "TopologyAwareWorkloadScheduling",
+  "WorkloadWithJob",
+];
 
 export function featureGates(): readonly FeatureGate[] {
   return [...GROUPS, ...gatesText.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line): FeatureGate => {

@@ -34,6 +34,8 @@ interface Deps {
   readonly stopping: () => AbortSignal;
   /** What describes the columns of Tables. */
   readonly columnTexts: ColumnTexts;
+  /** CBOR is read and written. */
+  readonly cbor?: boolean;
 }
 
 interface Front extends Deps { readonly events: EventBytes; readonly bodies: BodySender }
@@ -75,7 +77,7 @@ export function httpFront(given: Deps): HttpFront {
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 
 async function serve(deps: Front, { request, response, connection }: Exchange, { signal, lasts }: RequestSignal): Promise<void> {
-  const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response), tellEarly: earlyTeller(response) });
+  const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response), tellEarly: earlyTeller(response), cbor: deps.cbor });
   const answer = await deps.handler(asked);
   if (isEndless(answer)) lasts();
   if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
@@ -168,7 +170,7 @@ interface Upgrade { readonly request: IncomingMessage; readonly socket: Duplex; 
 /** Who asked for a connection to take over and is answered otherwise has that answer as everybody would, and the connection's end. */
 async function serveUpgrade(deps: Front, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
   const response = new ServerResponse(request);
-  const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response) });
+  const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response), cbor: deps.cbor });
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
     answer.take(socket, head);

@@ -26,6 +26,8 @@ interface Deps {
   readonly clock: Clock;
   readonly registry: Registry;
   readonly version: string;
+  /** It speaks CBOR, too. */
+  readonly cbor?: boolean;
   readonly descriptions: () => Promise<Descriptions>;
   /** What other servers serve behind this one. */
   readonly foreign?: Pick<Aggregation, "openApiIndex" | "openApiV2"> | undefined;
@@ -39,7 +41,7 @@ const JSON_FORM = ["json", "application/json"] as const;
 const FORMS_V3 = [JSON_FORM, ["protobuf", OPENAPI_V3_PROTOBUF], ["protobuf", OPENAPI_V3_PROTOBUF_OLD]] as const;
 const FORMS_V2 = [JSON_FORM, ["protobuf", OPENAPI_V2_PROTOBUF_OLD], ["protobuf", OPENAPI_V2_PROTOBUF]] as const;
 
-export function openApiPaths({ clock, registry, version, descriptions, foreign }: Deps): PathHandler {
+export function openApiPaths({ clock, registry, version, cbor = false, descriptions, foreign }: Deps): PathHandler {
   let documents: OpenApiDocuments | undefined;
   let changes = -1;
   const madeMs = new WeakMap<Uint8Array, number>();
@@ -63,7 +65,7 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
 
   function current(): OpenApiDocuments {
     const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) });
-    if (!documents) documents = new OpenApiDocuments(api(), { version, descriptions, breather: () => breather(clock) });
+    if (!documents) documents = new OpenApiDocuments(api(), { version, cbor, descriptions, breather: () => breather(clock) });
     else if (changes !== registry.changes) documents.update(api());
     changes = registry.changes;
     return documents;

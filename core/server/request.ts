@@ -32,6 +32,8 @@ export interface ServerRequest {
   readonly takeNoMore?: (() => void) | undefined;
   /** What a proxy passes on as it came: absent for callers in this process. Whoever takes the body must not call `body()`. */
   readonly wire?: { readonly body: Readable; readonly rawQuery: string; readonly rawPath?: string } | undefined;
+  /** The server reads and writes CBOR, too: its feature gate is on. */
+  readonly cbor?: boolean | undefined;
   /** Reads the body; throws 413 when it is too large. */
   body(): Promise<RequestBody>;
   readonly signal: AbortSignal;

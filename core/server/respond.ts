@@ -1,8 +1,9 @@
-/** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
+/** An answer in the encoding the client asked for: JSON, YAML, protobuf or CBOR; the objects themselves, Tables, or only their metadata. */
 import { goPackage } from "../api/codec/body.ts";
 import { keysInOrder } from "../api/codec/json-document.ts";
 import { encodeJson, jsonText } from "../api/codec/json.ts";
-import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
+import { type Convertible, convertibleToMeta, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
+import { cborCodec } from "../api/codec/cbor/codec.ts";
 import { assemble, lengthOf, type Piece } from "../api/codec/pieces.ts";
 import { envelopePieces, protobufCodec } from "../api/codec/protobuf.ts";
 import { checkInclude, renderTable, type Table } from "../api/codec/table/table.ts";
@@ -92,7 +93,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   if (output.convert) {
     if (output.convert.kind === "PartialObjectMetadata") throw otherShape("PartialObjectMetadata", "a list", { apiVersion: served.apiVersion, kind: served.row.listKind ?? `${served.row.kind}List` });
     const { encoding, pretty, contentType, convert: { version } } = output;
-    if (encoding !== "yaml" && !pretty) return { status: 200, contentType, body: metadataList(answer, encoding, version) };
+    if ((encoding === "json" || encoding === "protobuf") && !pretty) return { status: 200, contentType, body: metadataList(answer, encoding, version) };
     const items = entries.map(({ object }) => partialMetadata(served.custom ? served.fromStorage(object) : object, version));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${version}`, metadata, items: items.length > 0 ? items : null });
   }
@@ -173,7 +174,8 @@ function outputOf(request: ServerRequest, served: ServedResource | undefined, co
     accept: request.header("accept"),
     userAgent: request.header("user-agent"),
     pretty: request.query.get("pretty") ?? undefined,
-    encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS,
+    cbor: request.cbor,
+    custom,
     ...(convertible && { convertible }),
   });
 }
@@ -185,6 +187,7 @@ function whole(status: number, output: Output, value: object): Encoded {
 function encodeValue(value: object, { encoding, pretty }: Output): Uint8Array {
   if (encoding === "yaml") return Buffer.from(encodeYaml(value));
   if (encoding === "protobuf") return protobufCodec.encode(value as { apiVersion: string; kind: string });
+  if (encoding === "cbor") return cborCodec.encode(value);
   return encodeJson(value, { pretty });
 }
 
@@ -227,18 +230,20 @@ function withRequired(bookmark: ApiObject): ApiObject {
 export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncoder {
   const { served, eventSized } = answer;
   const custom = !builtIn(served);
-  const output = negotiateStream({ accept: how.request.header("accept"), encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS });
+  const output = negotiateStream({ accept: how.request.header("accept"), cbor: how.request.cbor, custom });
   const isTable = output.convert?.kind === "Table";
   if (isTable) checkInclude(how.request.query.get("includeObject") ?? "");
   let headersSent = false;
 
   function frame(type: WatchEventType, object: object): readonly Piece[] {
     if (output.encoding === "protobuf") return protobufWatchPieces(type, [protobufCodec.encode(object as { apiVersion: string; kind: string })]);
+    if (output.encoding === "cbor") return [cborCodec.encodeEvent(type, object)];
     return jsonWatchPieces(type, Buffer.from(jsonText(object)));
   }
 
   /** One event, from the object's own bytes where they are at hand. */
   function piecesOf({ type, entry }: WatchItem): readonly Piece[] {
+    if (output.encoding === "cbor") return frame(type, output.convert && !isTable ? partialMetadata(served.custom ? served.fromStorage(entry.object) : entry.object, output.convert.version) : shown(entry.object));
     if (output.convert && !isTable && output.encoding !== "yaml") return metadataEvent(type, { served, entry }, output.encoding, output.convert.version);
     if (output.convert || !isShownAsStored(served, entry)) return frame(type, shown(entry.object));
     if (output.encoding === "protobuf") return protobufWatchPieces(type, envelopePieces(gvkOf(entry.object), messageOf(served, entry)));
@@ -247,8 +252,8 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
 
   function eventOf(item: WatchItem): Uint8Array { return assemble(piecesOf(item)); }
 
-  /** Tables tell the time, and their first event has columns: they are each watcher's own. */
-  const isShared = !isTable;
+  /** Tables tell the time, and their first event has columns: they are each watcher's own. In CBOR the order of fields is, too. */
+  const isShared = !isTable && output.encoding !== "cbor";
   const encoding = `${output.contentType} ${served.apiVersion} ${output.convert ? `${output.convert.kind}.${output.convert.version}` : ""}`;
 
   function shown(object: Readonly<ApiObject>): object {

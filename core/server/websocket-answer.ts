@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/watch.go, streaming/pkg/httpstream/wsstream/stream.go; golang.org/x/net/websocket hybi.go, server.go
  */
 import type { Duplex, Readable } from "node:stream";
-import { MEDIA_TYPES } from "../api/codec/negotiate.ts";
+import { CBOR_SEQUENCE, MEDIA_TYPES } from "../api/codec/negotiate.ts";
 import { assemble } from "../api/codec/pieces.ts";
 import { WATCH_LENGTH_BYTES } from "../api/codec/watch-frames.ts";
 import { WEBSOCKET_TOKEN_PREFIX } from "../authn/bearer-token.ts";
@@ -13,7 +13,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { webSocket, webSocketAnswer } from "../net/websocket.ts";
 import type { Answer, RawAnswer, WatchAnswer } from "./answer.ts";
 import type { ServerRequest } from "./request.ts";
-import { type Presentation, watchEncoder } from "./respond.ts";
+import { type EventBatch, type Presentation, watchEncoder } from "./respond.ts";
 
 const BINARY = "binary.k8s.io";
 const BASE64 = "base64.binary.k8s.io";
@@ -95,14 +95,20 @@ export async function streamOverWebSocket(answer: Streamed, how: Presentation, {
     const isText = contentType.startsWith(MEDIA_TYPES.json);
     for await (const batch of answer.batches) {
       if (ended.aborted) break;
+      if (contentType === CBOR_SEQUENCE) {
+        for (const item of batch) await send(bytesOf(encode([item])), "binary");
+        continue;
+      }
       const events = encode(batch);
-      const bytes = events instanceof Uint8Array ? events : assemble(events);
+      const bytes = bytesOf(events);
       for (const event of isText ? lines(bytes) : messages(bytes)) await send(event, isText ? "text" : "binary");
     }
   } finally {
     if (!gone.signal.aborted) peer.close(1000);
   }
 }
+
+function bytesOf(events: EventBatch): Uint8Array { return events instanceof Uint8Array ? events : assemble(events); }
 
 /** A batch of a watch in JSON is lines, each with its end. */
 function* lines(batch: Uint8Array): Iterable<Uint8Array> {

@@ -8,7 +8,7 @@ import type { RequestBody, ServerRequest } from "./request.ts";
 /** Source: apiserver MaxRequestBodyBytes */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
-export function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, { setHeader, tellEarly }: Pick<ServerRequest, "setHeader" | "tellEarly"> = {}): ServerRequest {
+export function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, { setHeader, tellEarly, cbor }: Pick<ServerRequest, "setHeader" | "tellEarly" | "cbor"> = {}): ServerRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?"), rawPath = mark < 0 ? url : url.slice(0, mark);
   const protocols = headerOf(request, "sec-websocket-protocol");
@@ -24,6 +24,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
     setHeader,
     tellEarly,
     takeNoMore,
+    cbor,
     wire: { body: request, rawPath, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
     body: () => readBody(request),
     signal,

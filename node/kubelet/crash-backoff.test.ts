@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { CrashBackoff, formatSeconds } from "./crash-backoff.ts";
+import { CrashBackoff, crashLimits, formatSeconds } from "./crash-backoff.ts";
 
 test("10 s, doubling to 5 minutes, forgotten after ten minutes of peace", () => {
   const backoff = new CrashBackoff();
@@ -35,3 +35,10 @@ test("a node that lets containers wait less does not forget sooner", () => {
   expect(backoff.waiting("app", 600_000, 600_000)?.delayMs).toBe(20_000);
   expect(backoff.waiting("app", 661_000, 661_000)).toBeUndefined();
 });
+
+// Cases: pkg/kubelet/kubelet_test.go TestNewCrashLoopBackOff
+test.each<[gates: Readonly<Record<string, boolean>>, maxMs: number, minMs: number, limitMs: number]>([
+  [{}, 300_000, 10_000, 300_000], [{}, 5_000, 5_000, 5_000], [{ KubeletCrashLoopBackOffMax: false }, 300_000, 10_000, 300_000],
+  [{ ReduceDefaultCrashLoopBackOffDecay: true, KubeletCrashLoopBackOffMax: false }, 300_000, 1_000, 60_000], [{ ReduceDefaultCrashLoopBackOffDecay: true }, 300_000, 1_000, 300_000],
+  [{ ReduceDefaultCrashLoopBackOffDecay: true }, 1_000, 1_000, 1_000],
+])("with %j, and %d ms at most: from %d ms to %d ms", (gates, maxMs, minMs, limitMs) => expect(crashLimits(gates, maxMs)).toEqual({ minMs, maxMs: limitMs }));

@@ -7,6 +7,15 @@
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 
 export const CRASH_BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+/** Where ReduceDefaultCrashLoopBackOffDecay is switched on. Source: pkg/kubelet/kubelet.go newCrashLoopBackOff */
+const CRASH_BACKOFF_REDUCED = { minMs: 1000, maxMs: 60_000 };
+
+/** `maxMs`: as the node's configuration has it, which has the last word unless it has none. */
+export function crashLimits(gates: Readonly<Record<string, boolean>>, maxMs: number): { readonly minMs: number; readonly maxMs: number } {
+  const limits = gates["ReduceDefaultCrashLoopBackOffDecay"] ? CRASH_BACKOFF_REDUCED : CRASH_BACKOFF;
+  return gates["KubeletCrashLoopBackOffMax"] === false ? limits : { minMs: Math.min(limits.minMs, maxMs), maxMs };
+}
+
 /** However long it waits at most. */
 const STABLE_MS = 600_000;
 

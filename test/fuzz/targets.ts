@@ -1,5 +1,9 @@
 /** What is fuzzed: decoders, patches, selectors, expressions, schemas of custom resources and objects of them. */
-import { decodeBody } from "../../core/api/codec/body.ts";
+import { decodeBody, decodeUntypedBody } from "../../core/api/codec/body.ts";
+import { cborCodec } from "../../core/api/codec/cbor/codec.ts";
+import { readCbor } from "../../core/api/codec/cbor/items.ts";
+import { cborNotation } from "../../core/api/codec/cbor/notation.ts";
+import { cborObject } from "../../core/api/codec/cbor/values.ts";
 import { encodeJson, jsonText, parseJson } from "../../core/api/codec/json.ts";
 import { parseJsonDocument } from "../../core/api/codec/json-document.ts";
 import { protobufCodec } from "../../core/api/codec/protobuf.ts";
@@ -7,6 +11,7 @@ import { encodeYaml, parseYaml } from "../../core/api/codec/yaml.ts";
 import { YamlTextError } from "../../core/api/codec/yaml-writer.ts";
 import { parseFieldSelector } from "../../core/api/meta/field-selector.ts";
 import { labelSelector, parseLabelSelector } from "../../core/api/meta/label-selector.ts";
+import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { ApiObject } from "../../core/api/meta/object-meta.ts";
 import { serverSideApply } from "../../core/api/patch/apply/apply.ts";
 import { updateManagedFields } from "../../core/api/patch/apply/update.ts";
@@ -55,6 +60,16 @@ const decoding: Target[] = [
   {
     name: "protobuf", allows: ["ProtobufError", "StatusError"], make: (chance) => [...garbledBytes(chance, protobufCodec.encode({ ...proper(mutated(chance, OBJECT)), apiVersion: "apps/v1", kind: "Deployment" }))],
     take(bytes: number[]) { const { object } = decodeBody({ bytes: Uint8Array.from(bytes), encoding: "protobuf", expected: DEPLOYMENT, fieldValidation: "Ignore" } as never); encodeJson(object); protobufCodec.encode(object as never); },
+  },
+  {
+    name: "cbor", allows: ["CborError", "StatusError"], make: (chance) => (chance.is(0.2) ? chance.many(40, () => chance.below(256)) : [...garbledBytes(chance, cborCodec.encode({ ...mutated(chance, OBJECT) as object, apiVersion: "apps/v1", kind: "Deployment" }))]),
+    take(bytes: number[]) {
+      const body = { bytes: Uint8Array.from(bytes), encoding: "cbor", expected: DEPLOYMENT } as const;
+      for (const read of [() => decodeUntypedBody(body), () => decodeBody({ ...body, fieldValidation: "Ignore" })]) try { cborCodec.encode(read().object); } catch (error) { if (!(error instanceof StatusError)) throw error; }
+      const item = readCbor(body.bytes);
+      cborNotation(item);
+      cborCodec.encode(cborObject(item));
+    },
   },
 ];
 

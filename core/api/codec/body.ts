@@ -17,6 +17,10 @@ import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
 import { withQuantities } from "../schema/quantities-written.ts";
 import { mergeRepeated } from "../schema/merge-repeated.ts";
 import { isRetiredKind } from "../schema/retired-kinds.ts";
+import { readCbor } from "./cbor/items.ts";
+import { cborNotation } from "./cbor/notation.ts";
+import { cborTypeMeta, type TypedCbor, typedCbor } from "./cbor/typed.ts";
+import { cborObject } from "./cbor/values.ts";
 import { endlessNumber, jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Encoding } from "./negotiate.ts";
@@ -66,7 +70,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   const type = typeFor(gvk, expected, facts);
   const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
   const { object, clean, emptied, respelled } = canonical(type, source);
-  let strict: readonly string[] = body.duplicatesText;
+  let strict: readonly string[] = body.unknown?.(type) ?? body.duplicatesText;
   if (!body.isTyped && (!clean || body.document || body.hasFractions)) {
     const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
     if (found.error !== undefined) throw request.isOptions ? badRequest(found.error) : unfit(gvk, expected, found.error);
@@ -101,7 +105,7 @@ export function withReset<T extends object>(source: T): T {
 export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): JsonObject {
   let body: ReadBody;
   try {
-    body = readers[encoding](bytes, { ...expected, ...META }); // what does not say of what version it is, is of this one
+    body = readers[encoding](bytes, { ...expected, ...META }, expected); // what does not say of what version it is, is of this one
   } catch (error) {
     throw badRequest(error instanceof Error ? error.message : String(error), error);
   }
@@ -116,9 +120,10 @@ function isOfMeta({ group, version, kind }: GroupVersionKind): boolean { return 
 export function decodeUntypedBody({ bytes, encoding, expected, fieldValidation }: Pick<BodyRequest, "bytes" | "encoding" | "expected"> & Partial<Pick<BodyRequest, "fieldValidation">>): DecodedUntyped {
   const body = readBody({ bytes, encoding, expected: { group: "", version: "", kind: "" } }, expected);
   if (!body.object(undefined)["kind"]) {
-    const why = `Object 'Kind' is missing in '${decodeText(bytes)}'`;
-    throw fieldValidation === "Ignore" ? unfit(expected, expected, why) : unrecognized(expected, why, bytes); // upstream has a decoder for each
+    const why = `Object 'Kind' is missing in '${body.shown?.() ?? decodeText(bytes)}'`;
+    throw fieldValidation === "Ignore" && !body.shown ? unfit(expected, expected, why) : unrecognized(expected, why, bytes); // upstream has a decoder for each
   }
+  if (body.shown && !body.object(undefined)["apiVersion"]) throw unfit(body.gvk, expected, `Object 'apiVersion' is missing in '${body.shown()}'`);
   const endless = body.hasFractions ? endlessNumber(body.careful!()) : undefined;
   if (endless !== undefined) throw unfit(body.gvk, expected, endless);
   const strict = [...body.duplicatesText, ...(body.document ? diagnoseUntyped(body.document) : [])];
@@ -151,18 +156,21 @@ interface ReadBody {
   readonly careful?: () => JsonNode;
   /** Duplicates as the YAML reader words them. */
   readonly duplicatesText: readonly string[];
+  /** Of CBOR: what is told of a field that is not known, and the body for people. */
+  readonly unknown?: (type: StructType) => readonly string[];
+  readonly shown?: () => string;
   object(type: StructType | undefined): JsonObject;
 }
 
 function readBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">, named = expected): ReadBody {
   try {
-    return readers[encoding](bytes, expected);
+    return readers[encoding](bytes, expected, named);
   } catch (error) {
     throw unrecognized(named, error instanceof Error ? error.message : String(error), bytes, error);
   }
 }
 
-const readers: Readonly<Record<Encoding, (bytes: Uint8Array, expected: GroupVersionKind) => ReadBody>> = { json: readJson, yaml: readYaml, protobuf: readProtobuf };
+const readers: Readonly<Record<Encoding, (bytes: Uint8Array, expected: GroupVersionKind, named: GroupVersionKind) => ReadBody>> = { json: readJson, yaml: readYaml, protobuf: readProtobuf, cbor: readCborBody };
 
 function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
   const { apiVersion, kind, raw } = unwrapEnvelope(bytes);
@@ -174,6 +182,27 @@ function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
     catch (error) { throw unfit(gvk, expected, error instanceof Error ? error.message : String(error), error); }
   };
   return { gvk, document: undefined, isTyped: true, duplicatesText: [], object };
+}
+
+/** The item is read as the type once: what is told of it is asked for after it. `named`: what is told to be expected. */
+function readCborBody(bytes: Uint8Array, expected: GroupVersionKind, named: GroupVersionKind): ReadBody {
+  const { item, meta } = withPrefix("unable to determine group/version/kind: ", () => {
+    const read = readCbor(bytes);
+    return { item: read, meta: cborTypeMeta(read) };
+  });
+  const gvk = withDefaults(meta, expected);
+  const fit = <T>(read: () => T): T => {
+    try { return read(); } catch (error) { throw unfit(withDefaults(meta, named), named, error instanceof Error ? error.message : String(error), error); }
+  };
+  let typed: TypedCbor | undefined;
+  const typedAs = (type: StructType): TypedCbor => (typed ??= fit(() => typedCbor(type, item)));
+  let untyped: JsonObject | undefined;
+  return {
+    gvk, document: undefined, isTyped: true, duplicatesText: [],
+    object: (type) => (type ? typedAs(type).object : (untyped ??= fit(() => cborObject(item)))),
+    unknown: (type) => typedAs(type).unknown,
+    shown: () => cborNotation(item),
+  };
 }
 
 function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {

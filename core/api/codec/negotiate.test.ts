@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { ENCODINGS_CUSTOM, negotiateInput, negotiateOutput, negotiateStream } from "./negotiate.ts";
+import { negotiateInput, negotiateOutput, negotiateStream } from "./negotiate.ts";
 
 const KUBECTL_GET = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json";
 const METADATA = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
@@ -18,8 +18,8 @@ test.each([
 
 test("what cannot be had is a 406 that lists what can", () => {
   expect(() => negotiateOutput({ accept: "text/plain" })).toThrow("only the following media types are accepted: application/json, application/yaml, application/vnd.kubernetes.protobuf");
-  expect(() => negotiateOutput({ accept: "application/vnd.kubernetes.protobuf", encodings: ENCODINGS_CUSTOM })).toThrow("only the following media types");
-  expect(negotiateOutput({ accept: METADATA, encodings: ENCODINGS_CUSTOM }).encoding).toBe("protobuf"); // the metadata of a custom resource has a message
+  expect(() => negotiateOutput({ accept: "application/vnd.kubernetes.protobuf", custom: true })).toThrow("only the following media types");
+  expect(negotiateOutput({ accept: METADATA, custom: true }).encoding).toBe("protobuf"); // the metadata of a custom resource has a message
   expect(() => negotiateStream({ accept: "application/yaml" })).toThrow("only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");
 });
 

@@ -12,17 +12,20 @@
 import type { GroupVersionKind } from "../meta/gvk.ts";
 import { notAcceptable, routerNotAcceptable, unsupportedMediaType } from "../meta/status-error.ts";
 
-export type Encoding = "json" | "yaml" | "protobuf";
+export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
 
 export const MEDIA_TYPES: Readonly<Record<Encoding, string>> = {
-  json: "application/json", yaml: "application/yaml", protobuf: "application/vnd.kubernetes.protobuf",
+  json: "application/json", yaml: "application/yaml", protobuf: "application/vnd.kubernetes.protobuf", cbor: "application/cbor",
 };
-/** What built-in resources, and the metadata of all, can be written in. */
-export const ENCODINGS: readonly Encoding[] = ["json", "yaml", "protobuf"];
-/** What custom resources can be written in: they have no protobuf message. */
-export const ENCODINGS_CUSTOM: readonly Encoding[] = ["json", "yaml"];
-/** Watches in YAML would need a framing that does not exist. */
-const ENCODINGS_STREAM: ReadonlySet<Encoding> = new Set<Encoding>(["json", "protobuf"]);
+/** One item after another. */
+export const CBOR_SEQUENCE = "application/cbor-seq";
+/** Of watches, in the order they are offered in. In YAML they would need a framing that does not exist. */
+const STREAM_TYPES: Readonly<Partial<Record<Encoding, string>>> = { json: `${MEDIA_TYPES.json};stream=watch`, protobuf: `${MEDIA_TYPES.protobuf};stream=watch`, cbor: CBOR_SEQUENCE };
+
+const PLAIN: readonly Encoding[] = ["json", "yaml", "protobuf"], WITH_CBOR: readonly Encoding[] = [...PLAIN, "cbor"];
+
+/** What there is altogether. `cbor`: the server speaks it. */
+export function encodings({ cbor = false }: { readonly cbor?: boolean | undefined } = {}): readonly Encoding[] { return cbor ? WITH_CBOR : PLAIN; }
 
 /** Kinds any object can be turned into on its way out. */
 const CONVERSIONS: ReadonlySet<string> = new Set(["Table", "PartialObjectMetadata", "PartialObjectMetadataList"]);
@@ -36,8 +39,10 @@ export interface OutputRequest {
   readonly userAgent?: string | undefined;
   /** The value of ?pretty=, undefined if there is none. */
   readonly pretty?: string | undefined;
-  /** What the object itself can be written in; all, if not given. */
-  readonly encodings?: readonly Encoding[];
+  /** It is of a custom resource, which has no protobuf message: only its metadata can be written in that. */
+  readonly custom?: boolean;
+  /** The server speaks CBOR, too. */
+  readonly cbor?: boolean | undefined;
   /** Whether the endpoint can answer as `target`; by default Tables and object metadata. */
   readonly convertible?: Convertible;
 }
@@ -53,29 +58,28 @@ export interface Output {
 
 /** Throws a StatusError, 406. */
 export function negotiateOutput(request: OutputRequest): Output {
-  const { accept = "", encodings = ENCODINGS, convertible = convertibleToMeta } = request;
-  const found = choose(accept, encodings, convertible);
-  if (!found) throw notAcceptable(ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]));
+  const found = choose(request);
+  if (!found) throw notAcceptable(encodings(request).map((encoding) => MEDIA_TYPES[encoding]));
   return { ...found, pretty: found.encoding === "json" && (found.pretty || wantsPretty(request)) };
 }
 
 /** For watches. Throws a StatusError, 406. */
 export function negotiateStream(request: OutputRequest): Output {
-  const { accept = "", encodings = ENCODINGS, convertible = convertibleToMeta } = request;
-  const found = choose(accept, encodings, convertible);
-  if (!found || !ENCODINGS_STREAM.has(found.encoding))
-    throw notAcceptable(ENCODINGS.filter((encoding) => ENCODINGS_STREAM.has(encoding)).map((encoding) => `${MEDIA_TYPES[encoding]};stream=watch`));
-  return { ...found, pretty: false, contentType: found.encoding === "protobuf" ? `${MEDIA_TYPES.protobuf};stream=watch` : MEDIA_TYPES.json };
+  const found = choose(request), contentType = found && STREAM_TYPES[found.encoding];
+  if (contentType === undefined) throw notAcceptable(streamTypes(request.cbor));
+  return { ...found!, pretty: false, contentType: found!.encoding === "json" ? MEDIA_TYPES.json : contentType };
 }
 
 /** The decoder for a Content-Type; none means JSON. Throws a StatusError, 415. */
-export function negotiateInput(contentType: string | undefined, encodings: readonly Encoding[] = ENCODINGS): Encoding {
-  if (contentType === undefined || contentType === "") return encodings[0]!;
+export function negotiateInput(contentType: string | undefined, { custom = false, cbor }: Pick<OutputRequest, "custom" | "cbor"> = {}): Encoding {
+  if (contentType === undefined || contentType === "") return "json";
   const mediaType = mediaTypeOf(contentType);
-  const found = encodings.find((encoding) => MEDIA_TYPES[encoding] === mediaType);
-  if (!found) throw unsupportedMediaType(ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]));
+  const found = encodings({ cbor }).find((encoding) => MEDIA_TYPES[encoding] === mediaType);
+  if (!found || (custom && found === "protobuf")) throw unsupportedMediaType(encodings({ cbor }).map((encoding) => MEDIA_TYPES[encoding]));
   return found;
 }
+
+function streamTypes(cbor: boolean | undefined): string[] { return encodings({ cbor }).flatMap((encoding) => STREAM_TYPES[encoding] ?? []); }
 
 const TOKEN = "[!#$%&'*+.^`|~\\w-]+";
 const PARAMETER = new RegExp(`^\\s*;\\s*(${TOKEN})\\s*=\\s*(${TOKEN}|"(?:[^"\\\\\\r\\n]|\\\\.)*")`);
@@ -95,10 +99,11 @@ function mediaTypeOf(contentType: string): string | undefined {
 }
 
 /** What upstream's router makes sure of first: that a media type of the route is among those that are accepted, whatever their parameters. Throws a StatusError, 406. */
-export function checkRoute(accept: string, { types = ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]), streams = false }: { readonly types?: readonly string[]; readonly streams?: boolean } = {}): void {
+export function checkRoute(accept: string, { cbor, types = encodings({ cbor }).map((encoding) => MEDIA_TYPES[encoding]), streams = false }: { readonly types?: readonly string[]; readonly streams?: boolean; readonly cbor?: boolean | undefined } = {}): void {
   const accepted = accept.split(",").map((clause) => clause.split(";", 1)[0]!.trim());
-  if (accept === "" || accepted.some((type) => type === "*/*" || types.includes(type))) return;
-  throw routerNotAcceptable(streams ? [...types, ...ENCODINGS.filter((encoding) => ENCODINGS_STREAM.has(encoding)).map((encoding) => `${MEDIA_TYPES[encoding]};stream=watch`)] : types);
+  const produced = streams ? [...types, ...streamTypes(cbor)] : types;
+  if (accept === "" || accepted.some((type) => type === "*/*" || produced.includes(type))) return;
+  throw routerNotAcceptable(produced);
 }
 
 /** A Table has no protobuf message. */
@@ -142,16 +147,18 @@ function inOrder(clauses: AcceptClause[]): AcceptClause[] {
 /** As many are looked at: nobody sends more, and each is compared with those before it. */
 const CLAUSES_MAX = 64;
 
-function choose(accept: string, encodings: readonly Encoding[], convertible: Convertible): Output | undefined {
-  if (accept === "") return { encoding: encodings[0]!, pretty: false, convert: undefined, contentType: MEDIA_TYPES[encodings[0]!] };
+function choose({ accept = "", custom = false, cbor, convertible = convertibleToMeta }: OutputRequest): Output | undefined {
+  if (accept === "") return { encoding: "json", pretty: false, convert: undefined, contentType: MEDIA_TYPES.json };
+  const offered = encodings({ cbor });
+  const isPlain = (encoding: Encoding): boolean => !custom || encoding !== "protobuf";
   const comma = accept.includes(";") ? -1 : accept.indexOf(","); // without parameters what comes first is liked best
   const first = comma < 0 ? accept : accept.slice(0, comma);
-  const only = encodings.find((encoding) => MEDIA_TYPES[encoding] === first); // nearly always; no clause needs to be taken apart
+  const only = offered.find((encoding) => MEDIA_TYPES[encoding] === first && isPlain(encoding)); // nearly always; no clause needs to be taken apart
   if (only) return { encoding: only, pretty: false, convert: undefined, contentType: first };
   for (const clause of parseAccept(accept)) {
-    for (const encoding of ENCODINGS) {
+    for (const encoding of offered) {
       if (!matches(clause, MEDIA_TYPES[encoding])) continue;
-      const output = honour(clause, { encoding, plain: encodings.includes(encoding), convertible });
+      const output = honour(clause, { encoding, plain: isPlain(encoding), convertible });
       if (output) return output;
     }
   }
@@ -167,7 +174,7 @@ function matches({ type, subtype }: AcceptClause, mediaType: string): boolean {
 function honour({ params }: AcceptClause, offer: { readonly encoding: Encoding; readonly plain: boolean; readonly convertible: Convertible }): Output | undefined {
   const { encoding } = offer;
   const stream = params.get("stream") ?? "";
-  if (stream !== "" && (stream !== "watch" || !ENCODINGS_STREAM.has(encoding))) return undefined;
+  if (stream !== "" && (stream !== "watch" || STREAM_TYPES[encoding] === undefined)) return undefined;
   if (!["", "v1"].includes(params.get("sv") ?? "")) return undefined; // the version of Status and the like: there is one
   let convert: GroupVersionKind | undefined;
   if (params.has("as") || params.has("g") || params.has("v")) {

@@ -1,12 +1,13 @@
 /**
- * /flagz and /statusz: with which settings a component runs, and since when. Text for people; JSON or YAML for who asks for it by name.
+ * /flagz and /statusz: with which settings a component runs, and since when. Text for people; JSON, YAML or CBOR for who asks for it by name.
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/{flagz,statusz}
  */
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
 import { statusError } from "../meta/status-error.ts";
 import { encodeJson } from "./json.ts";
-import { negotiateOutput } from "./negotiate.ts";
+import { cborCodec } from "./cbor/codec.ts";
+import { MEDIA_TYPES, negotiateOutput } from "./negotiate.ts";
 import { encodeYaml } from "./yaml.ts";
 
 interface Options {
@@ -16,6 +17,8 @@ interface Options {
   readonly version: { readonly major: string; readonly minor: string; readonly gitVersion: string; readonly goVersion: string };
   /** Where else to look; sorted. */
   readonly paths: readonly string[];
+  /** They can be had in CBOR, too. */
+  readonly cbor?: boolean;
   readonly clock: Clock;
 }
 
@@ -28,7 +31,7 @@ const GROUP = "config.k8s.io";
 const VERSIONS = ["v1beta1", "v1alpha1"];
 const DEPRECATED = "v1alpha1";
 
-export function zpages({ component, flags, version, paths, clock }: Options): ZPages {
+export function zpages({ component, flags, version, paths, cbor = false, clock }: Options): ZPages {
   const startedMs = clock.nowMs();
   const startedUptimeMs = clock.uptimeMs();
   const binaryVersion = /^v?([^+]*)/.exec(version.gitVersion)![1]!, emulationVersion = `${version.major}.${version.minor}`;
@@ -43,11 +46,12 @@ export function zpages({ component, flags, version, paths, clock }: Options): ZP
   function page(kind: string, accept: string, text: string, content: object): ZPage {
     if (accept === "" || accept.split(",").some((one) => /^\s*(\*\/\*|text\/(\*|plain))\s*(;|$)/.test(one))) return { contentType: "text/plain; charset=utf-8", body: text };
     if (!accept.includes(`as=${kind}`)) throw notAcceptable();
-    const output = negotiateOutput({ accept, convertible: (target, encoding) => encoding !== "protobuf" && target.group === GROUP && target.kind === kind && VERSIONS.includes(target.version) });
+    const output = negotiateOutput({ accept, cbor, convertible: (target, encoding) => encoding !== "protobuf" && target.group === GROUP && target.kind === kind && VERSIONS.includes(target.version) });
     if (!output.convert) throw notAcceptable();
     const document = { kind, apiVersion: `${GROUP}/${output.convert.version}`, metadata: { name: component }, ...content };
     const parameters = `;g=${GROUP};v=${output.convert.version};as=${kind}`;
     const warning = output.convert.version === DEPRECATED ? `299 - "This version of the ${kind.toLowerCase()} endpoint is deprecated. Please use a newer version."` : undefined;
+    if (output.encoding === "cbor") return { contentType: `${MEDIA_TYPES.cbor}${parameters}`, body: cborCodec.encode(document), warning };
     return output.encoding === "yaml" ? { contentType: `application/yaml${parameters}`, body: encodeYaml(document), warning } : { contentType: `application/json${parameters}`, body: encodeJson(document), warning };
   }
 

@@ -38,6 +38,8 @@ export interface OpenApiDocument { readonly gzip: Uint8Array; readonly contentTy
 export interface OpenApiOptions {
   /** Part of every hash: v1.36.4. info.version has of it what upstream's effective version has: 1.36. */
   readonly version: string;
+  /** It speaks CBOR, too. */
+  readonly cbor?: boolean;
   /** Loaded for each document and not kept: they are a megabyte. */
   readonly descriptions: () => Promise<Descriptions>;
   readonly facts?: Facts;
@@ -58,6 +60,7 @@ function pathOfKey(key: string): string { return key.slice(0, key.lastIndexOf(" 
 
 export class OpenApiDocuments {
   readonly #version: string;
+  readonly #cbor: boolean;
   readonly #descriptions: () => Promise<Descriptions>;
   readonly #facts: Facts;
   readonly #breather: () => Breathe;
@@ -68,8 +71,8 @@ export class OpenApiDocuments {
   readonly #schemaHashes = new WeakMap<CustomSchema, string>();
   #foreign: string | undefined;
 
-  constructor(api: ServedApi, { version, descriptions, facts = builtInFacts, breather = () => () => undefined }: OpenApiOptions) {
-    this.#api = api; this.#version = version; this.#descriptions = descriptions; this.#facts = facts; this.#breather = breather;
+  constructor(api: ServedApi, { version, cbor = false, descriptions, facts = builtInFacts, breather = () => () => undefined }: OpenApiOptions) {
+    this.#api = api; this.#version = version; this.#cbor = cbor; this.#descriptions = descriptions; this.#facts = facts; this.#breather = breather;
   }
 
   /** Drops the documents that are no longer true, and only those. */
@@ -145,7 +148,7 @@ export class OpenApiDocuments {
     return hash;
   }
 
-  get #info(): ServerInfo { return { version: this.#version.replace(/^v(\d+\.\d+).*$/, "$1") }; }
+  get #info(): ServerInfo { return { version: this.#version.replace(/^v(\d+\.\d+).*$/, "$1"), cbor: this.#cbor }; }
 
   #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
   #groups(): string[] { return groupsTold(this.#api.versions, this.#api.rows); }

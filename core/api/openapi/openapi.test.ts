@@ -33,6 +33,18 @@ test("a patch takes fieldValidation, which is how kubectl knows that the server 
   expect(Object.keys(patch!.requestBody!.content)).toContain("application/apply-patch+yaml");
 });
 
+test("where the server speaks CBOR, it is told of what is built in, and of that alone", () => {
+  const contents = (document: object, path: string): string[][] => {
+    const { get, patch } = (document as { paths: Record<string, Record<string, { responses: Record<string, { content: object }>; requestBody?: { content: object } }>> }).paths[path]!;
+    return [Object.keys((get ?? patch)!.responses["200"]!.content), ...(patch ? [Object.keys(patch.requestBody!.content)] : [])];
+  };
+  const apps = openApiV3({ groupVersion: APPS, rows: builtInResources.rows().filter(({ group }) => group === "apps") }, { ...SERVER, cbor: true });
+  expect(contents(apps, "/apis/apps/v1/namespaces/{namespace}/deployments").at(0)).toEqual(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor", "application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch", "application/cbor-seq"]);
+  expect(contents(apps, "/apis/apps/v1/namespaces/{namespace}/deployments/{name}").at(-1)).toContain("application/apply-patch+cbor");
+  expect(JSON.stringify(openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS] }, { ...SERVER, cbor: true }))).not.toContain("cbor");
+  expect(JSON.stringify(appsDocument())).not.toContain("cbor");
+});
+
 test.each([
   ["networking.k8s.io", "io.k8s.api.networking.v1.HTTPIngressPath", "pathType", ["Exact", "ImplementationSpecific", "Prefix"]],
   ["discovery.k8s.io", "io.k8s.api.discovery.v1.EndpointSlice", "addressType", ["FQDN", "IPv4", "IPv6"]],

@@ -35,7 +35,7 @@ export interface Swagger {
   readonly security: readonly Record<string, readonly string[]>[];
 }
 
-export async function openApiV2({ versions, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiV2Request, { version }: ServerInfo, breathe: Breathe): Promise<Swagger> {
+export async function openApiV2({ versions, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiV2Request, { version, cbor }: ServerInfo, breathe: Breathe): Promise<Swagger> {
   const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
   const shared = new SharedParameters();
   const paths: (readonly [string, object])[] = [];
@@ -49,7 +49,7 @@ export async function openApiV2({ versions, rows, descriptions = {}, custom = ne
   const served = Map.groupBy(rows, (row) => formatApiVersion(row));
   for (const groupVersion of versions) {
     const its = served.get(formatApiVersion(groupVersion)) ?? [];
-    tell(operationsOf(groupVersion, its, { facts, descriptions, refOf }));
+    tell(operationsOf(groupVersion, its, { facts, descriptions, refOf, cbor }));
     for (const row of its) {
       const schema = custom.get(`${row.group}/${row.version}/${row.kind}`);
       const found = customSchemas([row], new Map(schema && [[row.kind, schema]]), "v2");

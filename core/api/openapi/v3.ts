@@ -27,14 +27,14 @@ export interface OpenApiRequest {
 }
 
 /** info.version, as kube-apiserver says it: 1.36. */
-export interface ServerInfo { readonly version: string }
+export interface ServerInfo { readonly version: string; /** It speaks CBOR, too. */ readonly cbor?: boolean | undefined }
 
 /** Upstream makes these documents elsewhere, and they say so. */
 const CUSTOM_INFO = { title: "Kubernetes CRD Swagger", version: "v0.1.0" };
 
-export function openApiV3({ groupVersion, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiRequest, { version }: ServerInfo): object {
+export function openApiV3({ groupVersion, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiRequest, { version, cbor }: ServerInfo): object {
   const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
-  const operations = operationsOf(groupVersion, rows, { facts, descriptions, refOf });
+  const operations = operationsOf(groupVersion, rows, { facts, descriptions, refOf, cbor });
   const own = customSchemas(rows, custom, "v3");
   return isCustom(rows) ? { ...documentV3(operations, { version, descriptions, facts, own, isElsewhere: true }), info: CUSTOM_INFO } : documentV3(operations, { version, descriptions, facts, own, groupVersion });
 }

@@ -147,8 +147,7 @@ class Diagnostician {
   #bytes(type: Type, node: JsonNode): void {
     if (node.kind === "array") { this.#eachItem(node.items, (item) => { if (item.kind !== "null" && (item.kind !== "number" || !/^\d+$/.test(item.text) || Number(item.text) > 255)) this.#report(described(item), "uint8"); }); return; }
     if (node.kind !== "string") { this.#mismatch(type, node); return; }
-    if (isBase64(node.value.replace(/[\r\n]/g, ""))) return;
-    this.error ??= `illegal base64 data at input byte ${illegalAt(node.value)}`;
+    this.error ??= base64Problem(node.value);
   }
 
   /** null leaves what it meets as it was. */
@@ -238,6 +237,9 @@ function rethrow(parse: () => unknown): void {
   try { parse(); }
   catch (error) { throw new Fatal(error instanceof Error ? error.message : String(error), { cause: error }); }
 }
+
+/** What Go says to a text that is no base64; undefined: it is. */
+export function base64Problem(text: string): string | undefined { return isBase64(text.replace(/[\r\n]/g, "")) ? undefined : `illegal base64 data at input byte ${illegalAt(text)}`; }
 
 /** Where Go's decoder gives up on what is no base64. It passes over line breaks, and counts them. Source: encoding/base64 decodeQuantum */
 function illegalAt(text: string): number {

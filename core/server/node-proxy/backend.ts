@@ -29,6 +29,8 @@ export interface NodeProxyDeps {
   readonly logMeter?: LogMeter | undefined;
   /** Absent: nobody counts who opens streams. */
   readonly streamMeter?: StreamMeter | undefined;
+  /** Logs may be asked for by stream: PodLogsQuerySplitStreams is switched on. */
+  readonly splitsLogs?: boolean;
 }
 
 export interface StreamMeter { opened(subresource: "exec" | "attach" | "portforward"): void }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
+import { formatFieldError } from "../../api/meta/field-error.ts";
 import { portsOf } from "./connect-options.ts";
-import { logOptionsOf } from "./pod-streams.ts";
+import { logOptionsOf, validateLogOptions } from "./pod-streams.ts";
 
 test("ports are numbers as Go reads them, several in one word or each in its own", () => expect(portsOf(new URLSearchParams("ports=80,0&ports=65535"))).toEqual([80, 0, 65_535]));
 
@@ -16,3 +17,11 @@ test.each([
 ])("a log with %s is refused", (query, message) => expect(() => logOptionsOf(new URLSearchParams(query))).toThrow(message));
 
 test("an empty time is none", () => expect(logOptionsOf(new URLSearchParams("sinceTime=&timestamps="))).toMatchObject({ sinceTime: undefined, timestamps: true }));
+
+// Cases: pkg/apis/core/validation/validation_test.go TestValidatePodLogOptions
+test.each<[query: string, splits: boolean, told: string[]]>([
+  ["", false, []], ["", true, []], ["stream=All", false, ["stream: Forbidden: may not be specified"]], ["stream=Stdout", false, ["stream: Forbidden: may not be specified"]],
+  ["stream=All&tailLines=10", true, []], ["stream=Stderr&limitBytes=10&sinceSeconds=1", true, []], ["stream=Stdout", true, []], ["tailLines=10", true, []],
+  ["stream=invalid", true, ['stream: Unsupported value: "invalid": supported values: "All", "Stderr", "Stdout"']],
+  ["stream=Stdout&tailLines=10", true, ["[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now"]],
+])("a log with %s, streams apart: %s", (query, splits, told) => expect(validateLogOptions(logOptionsOf(new URLSearchParams(query)), splits).map(formatFieldError)).toEqual(told));

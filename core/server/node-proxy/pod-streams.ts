@@ -6,7 +6,7 @@
  * Source: kubernetes v1.36 pkg/registry/core/pod/strategy.go, pkg/registry/core/pod/rest/{log,subresources,authorize}.go
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { type FieldError, forbidden, invalid as invalidValue, NO_FIELD } from "../../api/meta/field-error.ts";
+import { type FieldError, forbidden, invalid as invalidValue, NO_FIELD, notSupported } from "../../api/meta/field-error.ts";
 import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
@@ -24,7 +24,7 @@ const NEW_PROTOCOLS: ReadonlySet<string> = new Set(["v5.channel.k8s.io", "SPDY/3
 export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
   const { info, request: { query } } = scope;
   const options = logOptionsOf(query);
-  const errors = validateLogOptions(options);
+  const errors = validateLogOptions(options, deps.splitsLogs ?? false);
   if (errors.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, info.name, errors);
   const pod = await podOf(scope);
   const container = containerOf(pod, query.get("container") ?? "");
@@ -35,6 +35,7 @@ export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer>
   const params = new URLSearchParams();
   for (const name of ["follow", "previous", "timestamps"] as const) if (options[name]) params.set(name, "true");
   for (const name of ["sinceSeconds", "sinceTime", "tailLines", "limitBytes"] as const) if (options[name] !== undefined) params.set(name, String(options[name]));
+  if (deps.splitsLogs) params.set("stream", options.stream ?? "All");
   const backend = await kubeletBackend(deps, scope, pod.spec.nodeName, { verify });
   const target = `/containerLogs/${[info.namespace, info.name, container].map(encodeURIComponent).join("/")}${params.size > 0 ? `?${params}` : ""}`;
   const unreachable = (error: Error): never => { throw statusError({ code: 500, reason: "", message: `Get "https://${backend.host}${target}": ${error.message}`, cause: error }); };
@@ -66,14 +67,18 @@ export function logOptionsOf(query: URLSearchParams): LogOptions {
   };
 }
 
-/** Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodLogOptions, with PodLogsQuerySplitStreams off */
-function validateLogOptions({ tailLines, limitBytes, sinceSeconds, sinceTime, stream }: LogOptions): FieldError[] {
+const LOG_STREAMS: readonly string[] = ["All", "Stderr", "Stdout"];
+
+/** Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodLogOptions. `splits`: with PodLogsQuerySplitStreams */
+export function validateLogOptions({ tailLines, limitBytes, sinceSeconds, sinceTime, stream }: LogOptions, splits: boolean): FieldError[] {
   const errors: FieldError[] = [];
   if (tailLines !== undefined && tailLines < 0) errors.push(invalidValue("tailLines", tailLines, "must be greater than or equal to 0"));
   if (limitBytes !== undefined && limitBytes < 1) errors.push(invalidValue("limitBytes", limitBytes, "must be greater than 0"));
   if (sinceSeconds !== undefined && sinceTime !== undefined) errors.push(forbidden(NO_FIELD, "at most one of `sinceTime` or `sinceSeconds` may be specified"));
   else if (sinceSeconds !== undefined && sinceSeconds < 1) errors.push(invalidValue("sinceSeconds", sinceSeconds, "must be greater than 0"));
-  if (stream !== undefined) errors.push(forbidden("stream", "may not be specified"));
+  if (stream !== undefined && !splits) errors.push(forbidden("stream", "may not be specified"));
+  if (stream !== undefined && splits && !LOG_STREAMS.includes(stream)) errors.push(notSupported("stream", stream, LOG_STREAMS));
+  if (splits && (stream ?? "All") !== "All" && tailLines !== undefined) errors.push(forbidden(NO_FIELD, "`tailLines` and specific `stream` are mutually exclusive for now"));
   return errors;
 }
 

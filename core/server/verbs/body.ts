@@ -2,7 +2,7 @@
 import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation, kindError, withReset } from "../../api/codec/body.ts";
 import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { jsonText } from "../../api/codec/json.ts";
-import { type Encoding, ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
+import { type Encoding, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
@@ -116,7 +116,7 @@ function readerOf(scope: Scope, body: RequestBody): () => ApiObject {
   if (body.type === "value") return () => fitting(scope, body.value).object;
   const { bytes, contentType } = body, expected = expectedKind(scope);
   const typed = builtInFacts.typeOf(expected) !== undefined;
-  const encoding = negotiateInput(contentType, typed ? ENCODINGS : ENCODINGS_CUSTOM);
+  const encoding = negotiateInput(contentType, { custom: !typed, cbor: scope.request.cbor });
   return () => (typed ? readTyped : readUntyped)(scope, { bytes, encoding, expected });
 }
 

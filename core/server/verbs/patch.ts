@@ -4,6 +4,8 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go
  */
 import { strictWarnings } from "../../api/codec/body.ts";
+import { readCbor } from "../../api/codec/cbor/items.ts";
+import { cborObject } from "../../api/codec/cbor/values.ts";
 import { endlessNumber, inKeyOrder, jsonNodeOf, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
@@ -42,7 +44,7 @@ export interface Patcher {
 const JSON_PATCH = "application/json-patch+json";
 const MERGE_PATCH = "application/merge-patch+json";
 const STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json";
-const APPLY_YAML = "application/apply-patch+yaml";
+const APPLY_YAML = "application/apply-patch+yaml", APPLY_CBOR = "application/apply-patch+cbor";
 
 /** A JSON patch as it is decoded to tell what is strange in it. */
 const OPERATIONS: Type = { kind: "list", named: undefined, items: new Facts(["P apiserver/handlers\nT jsonPatchOp\n op - s\n path - s\n from - s\n value - any"]).structNamed("io.k8s.apiserver.handlers.jsonPatchOp")! };
@@ -54,7 +56,7 @@ type Json = Record<string, never>;
 
 export async function patcherOf(scope: Scope): Promise<Patcher> {
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
-  const accepted = schema?.strategic && !scope.served.custom ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
+  const accepted = [JSON_PATCH, MERGE_PATCH, ...(schema?.strategic && !scope.served.custom ? [STRATEGIC_MERGE_PATCH] : []), APPLY_YAML, ...(scope.request.cbor ? [APPLY_CBOR] : [])];
   const body = await bodyOf(scope);
   const type = body.contentType.split(";")[0]!.trim();
   if (!accepted.includes(type)) {
@@ -63,9 +65,10 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
     throw routerUnsupported();
   }
   requireName(scope);
-  const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
-  if (type === APPLY_YAML) {
-    const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(yamlTextOf(body.bytes)));
+  const isApply = type === APPLY_YAML || type === APPLY_CBOR;
+  const query = writeQueryOf(scope, isApply ? "ApplyOptions" : "PatchOptions");
+  if (isApply) {
+    const { value: applied, duplicates: repeated } = readApplied(body, type);
     scope.audit?.requestObject(applied);
     return applier(scope, query, { applied, repeated });
   }
@@ -74,6 +77,13 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   } catch (error) {
     return { query, ownsFields: false, creates: false, patch: (old) => { throw old ? error : missing(scope); } }; // nobody looks at the patch before there is something to be changed
   }
+}
+
+/** Upstream says of CBOR that it is YAML. */
+function readApplied(body: RequestBody, type: string): { readonly value: unknown; readonly duplicates: readonly string[] } {
+  if (body.type === "value") return { value: body.value, duplicates: [] };
+  if (type === APPLY_CBOR) return { value: attempt("error decoding YAML: ", () => cborObject(readCbor(body.bytes))), duplicates: [] };
+  return attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(yamlTextOf(body.bytes)));
 }
 
 function withdraw(warnings: string[], text: string | undefined): void {

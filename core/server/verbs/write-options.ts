@@ -113,7 +113,7 @@ async function deleteBody(scope: Scope): Promise<RawDeleteOptions | undefined> {
   const body = await bodyOf(scope);
   if (body.type === "value") return (body.value ?? undefined) as RawDeleteOptions | undefined;
   if (body.bytes.length === 0) return undefined;
-  const encoding = negotiateInput(body.contentType);
+  const encoding = negotiateInput(body.contentType, scope.request);
   const options = decodeOptions({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS });
   audit?.requestObject({ ...options, kind: DELETE_OPTIONS.kind, apiVersion: "meta.k8s.io/__internal" }); // as upstream's decoder calls what it has read
   return options as RawDeleteOptions;

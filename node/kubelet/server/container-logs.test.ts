@@ -40,9 +40,9 @@ test.each([["before it is read", false], ["while it is read", true]])("a log who
   await expect.poll(timesOpen).toBe(0);
 });
 
-async function logOf(query: string, pod = "web"): Promise<string> {
+async function logOf(query: string, pod = "web", splits = false): Promise<string> {
   const known = { ...api, pod: ({ name }: { name: string }) => (name === "web" ? api.pod({ namespace: "shop", name }) : undefined) };
-  const { status, body } = await containerLogs(known, { namespace: "shop", pod, container: "c", query: new URLSearchParams(query), signal: new AbortController().signal }, systemClock);
+  const { status, body } = await containerLogs(known, { namespace: "shop", pod, container: "c", query: new URLSearchParams(query), splits, signal: new AbortController().signal }, systemClock);
   let text = typeof body === "string" ? body : "";
   if (typeof body !== "string") for await (const chunk of body as Readable) text += String(chunk);
   return `${status} ${text}`;
@@ -61,3 +61,5 @@ test("what is asked of a log is read as Go reads it: numbers are whole and decim
   expect(await logOf("stream=Stdout")).toBe('400 unable to return the given log stream: "Stdout". Please enable PodLogsQuerySplitStreams feature gate in kubelet');
   expect(await logOf("stream=Stdout", "other")).toBe('404 pod "other" does not exist');
 });
+
+test.each([["Stdout", "200 one\n"], ["Stderr", "200 "], ["All", "200 one\n"], ["Both", '422 {"message": "Invalid request."}']])("where streams may be asked for apart: %s", async (stream, told) => expect(await logOf(`stream=${stream}`, "web", true)).toBe(told));

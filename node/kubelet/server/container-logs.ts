@@ -15,13 +15,15 @@ interface Request {
   readonly pod: string;
   readonly container: string;
   readonly query: URLSearchParams;
+  /** One stream alone may be asked for: PodLogsQuerySplitStreams is switched on. */
+  readonly splits?: boolean;
   readonly signal: AbortSignal;
 }
 
 /** A container that was just started writes its first line soon. */
 const APPEAR_MS = 100;
 
-export async function containerLogs(api: KubeletApi, { namespace, pod, container, query, signal }: Request, clock: Clock): Promise<Answer> {
+export async function containerLogs(api: KubeletApi, { namespace, pod, container, query, splits = false, signal }: Request, clock: Clock): Promise<Answer> {
   if (pod === "") return text(400, '{"message": "Missing podID."}');
   if (container === "") return text(400, '{"message": "Missing container name."}');
   if (namespace === "") return text(400, '{"message": "Missing podNamespace."}');
@@ -31,7 +33,7 @@ export async function containerLogs(api: KubeletApi, { namespace, pod, container
   if (!found) return text(404, `pod "${pod}" does not exist`);
   const { containers, initContainers = [], ephemeralContainers = [] } = found.spec;
   if (![...containers, ...initContainers, ...ephemeralContainers].some(({ name }) => name === container)) return text(404, `container "${container}" not found in pod "${pod}"`);
-  if (options.stream !== "All") return text(400, `unable to return the given log stream: "${options.stream}". Please enable PodLogsQuerySplitStreams feature gate in kubelet`);
+  if (options.stream !== "All" && !splits) return text(400, `unable to return the given log stream: "${options.stream}". Please enable PodLogsQuerySplitStreams feature gate in kubelet`);
 
   const file = api.logFile({ namespace, name: pod, uid: found.metadata.uid }, container, { previous: isTrue(query.get("previous")) });
   const handle = await openWhenThere(file, options.follow === true, clock, signal);

@@ -17,6 +17,9 @@ import { hasOptions, logQuery } from "./log-query.ts";
 import { systemLogs } from "./system-logs.ts";
 import { notUpgraded } from "./upgrades.ts";
 
+/** Whether the node's configuration switches a feature on. */
+function isOn(configz: Routed["configz"], gate: string): boolean { return (configz()["featureGates"] as Readonly<Record<string, boolean>> | undefined)?.[gate] === true; }
+
 export interface Routed {
   readonly api: KubeletApi;
   readonly metrics: Metrics;
@@ -83,7 +86,7 @@ export async function route(asked: Routed): Promise<Answer> {
   if (root === "stats" && rest[0] === "summary" && rest.length === 1 && (isGet || method === "POST")) return await summary(asked);
   if (!isGet) throw new AnswerError(405, "405: Method Not Allowed");
   switch (root) {
-    case "containerLogs": return await containerLogs(api, { namespace: rest[0] ?? "", pod: rest[1] ?? "", container: rest[2] ?? "", query, signal }, clock);
+    case "containerLogs": return await containerLogs(api, { namespace: rest[0] ?? "", pod: rest[1] ?? "", container: rest[2] ?? "", query, splits: isOn(asked.configz, "PodLogsQuerySplitStreams"), signal }, clock);
     case "pods": return json(podList(api.pods()));
     case "runningpods": return json(podList(await api.runningPods(signal)));
     case "metrics":

@@ -34,6 +34,8 @@ export interface StatusFacts {
   readonly runtimeName?: string | undefined;
   /** What runs the pod can make mounts read-only all the way down, as far as known. */
   readonly recursiveReadOnly?: boolean | undefined;
+  /** Of all containers it is told which signal stops them, not only of those that ask for one: ContainerStopSignals is switched on here. */
+  readonly tellsStopSignals?: boolean | undefined;
 }
 
 /** Of a container that is not there, and of whose end nothing is known. */
@@ -85,7 +87,7 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
     name: container.name, state: stateOf(facts, newest!, old, old), lastState: previous ? stateOf(facts, previous, undefined, old) : lastOf(old, containerId(facts, id)),
     ready: false, restartCount: isAnotherStart(newest!, old, containerId(facts, id)) ? old!.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
-    volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
+    volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))), ...(stopSignal && (facts.tellsStopSignals || container.lifecycle?.stopSignal) ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };
 }

@@ -34,11 +34,11 @@ function runtime(text: string): RuntimePod {
   return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
 }
 
-interface More { recursiveReadOnly?: boolean | undefined; resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
+interface More { tellsStopSignals?: boolean; recursiveReadOnly?: boolean | undefined; resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
 
-function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup, recursiveReadOnly }: More = {}): PodStatus {
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup, recursiveReadOnly, tellsStopSignals }: More = {}): PodStatus {
   return podStatusOf({
-    resize, recursiveReadOnly, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
+    resize, recursiveReadOnly, tellsStopSignals, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
   });
 }
 
@@ -288,4 +288,10 @@ test("a mount is told to be read-only all the way down when it is; of a containe
   const told = ({ containerStatuses }: PodStatus) => containerStatuses?.[0]?.volumeMounts?.map(({ recursiveReadOnly }) => recursiveReadOnly);
   expect(told(statusOf(spec, seen))).toEqual(["Disabled", "Enabled", "Disabled", undefined]);
   expect([true, undefined].map((recursiveReadOnly) => told(statusOf(spec, runtime(""), { recursiveReadOnly })))).toEqual([["Enabled", "Enabled", "Disabled", undefined], ["Disabled", "Disabled", "Disabled", undefined]]);
+});
+
+test("which signal stops a container is told of those that ask for one, and of all where the node is told to", () => {
+  const seen = runtime("app=running other=running");
+  const signals = (tellsStopSignals: boolean): unknown => statusOf({ os: { name: "linux" }, containers: [container("app", { lifecycle: { stopSignal: "SIGUSR1" } }), container("other")] }, { ...seen, containers: seen.containers.map((one) => ({ ...one, stopSignal: one.name === "app" ? "SIGUSR1" : "SIGTERM" })) }, { tellsStopSignals }).containerStatuses!.map(({ stopSignal }) => stopSignal);
+  expect([signals(false), signals(true)]).toEqual([["SIGUSR1", undefined], ["SIGUSR1", "SIGTERM"]]);
 });

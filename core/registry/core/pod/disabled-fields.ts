@@ -15,7 +15,7 @@ export function keepFieldsOf(gates: ReadonlySet<string>): void { switchedOn = ga
 
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
 export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
-  if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
+  if (!switchedOn.has("ContainerStopSignals") && !usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
   for (const [source, gate] of SOURCES)
     if (!switchedOn.has(gate) && !projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
   if (!switchedOn.has("GenericWorkload") && !old?.schedulingGroup) delete spec.schedulingGroup;

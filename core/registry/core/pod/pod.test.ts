@@ -1,8 +1,9 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import type { Pod, PodSpec } from "../../../api/gen/core.v1.ts";
 import { formatFieldError } from "../../../api/meta/field-error.ts";
 import type { WriteContext } from "../../generic/resource.ts";
 import { bindPod, validateBinding } from "./binding.ts";
+import { keepFieldsOf } from "./disabled-fields.ts";
 import { pods } from "./pod.ts";
 import { computeQos } from "./qos.ts";
 
@@ -88,6 +89,14 @@ test("a stop signal is dropped, and the hooks with it where there are no others"
   const made = pod({ containers: [{ name: "c", image: "i", lifecycle: { stopSignal: "SIGUSR1" } }, { name: "d", image: "i", lifecycle: { stopSignal: "SIGUSR1", preStop } }] });
   pods.prepareForCreate!(made, context);
   expect(made.spec.containers.map(({ lifecycle }) => lifecycle)).toEqual([undefined, { preStop }]);
+});
+
+test("where stop signals are switched on they stay, and are checked", () => {
+  onTestFinished(() => keepFieldsOf(new Set()));
+  keepFieldsOf(new Set(["ContainerStopSignals"]));
+  const made = pod({ os: { name: "linux" }, containers: [{ name: "c", image: "i", lifecycle: { stopSignal: "SIGUSR1" } }] });
+  pods.prepareForCreate!(made, context);
+  expect(made.spec.containers[0]!.lifecycle).toEqual({ stopSignal: "SIGUSR1" });
 });
 
 const c = { name: "c", image: "i" };
