@@ -451,6 +451,19 @@ async function isFreeOnceToldAndNotBefore(node: Awaited<ReturnType<typeof startN
 
 const busyMounts: Mounts = { ...noMounts, unmountAll: () => { throw new Error("busy"); } };
 
+test("a container that is being started is waited for when the kubelet ends, but not for good", async () => {
+  await using node = await startNode();
+  const held = disturb(node, (method) => method === "RuntimeService/StartContainer", "waits");
+  await node.create("slow", {});
+  await eventually(() => held.tries, (tries) => tries === 1);
+  let ended = false;
+  const end = node.stopKubelet().then(() => { ended = true; });
+  await fastClock.sleep(10_000, new AbortController().signal);
+  expect(ended).toBe(false);
+  await end;
+  held.end();
+});
+
 test("a pod's end is told once its sandbox is stopped: what it took is taken until then, and no longer", async () => {
   await using node = await startNode({}, { mounts: busyMounts });
   await isFreeOnceToldAndNotBefore(node, { ports: [{ containerPort: 80, hostPort: 80 }], resources: { requests: { cpu: "2" } } });

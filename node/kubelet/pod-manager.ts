@@ -32,6 +32,8 @@ import type { WorkerDeps } from "./worker-deps.ts";
 const MIRROR_MS = 20_000;
 /** A driver that could not release a claim of a pod that went while we did not run is asked again this late. */
 const CLAIMS_MS = 60_000;
+/** Service managers kill what has not ended in 90 seconds. */
+const END_WAIT_MS = 20_000;
 
 interface Deps {
   readonly mirrors: MirrorPods;
@@ -76,7 +78,7 @@ export class PodManager {
     await Promise.race([this.#listed.promise, aborted(signal)]);
     this.#reconcileStatic(); // these wait for no API server
     await this.#deps.pods.whenSynced(signal);
-    if (signal.aborted) return void (await Promise.allSettled(this.#running));
+    if (signal.aborted) return await this.#settled(this.#running);
     this.#started = true;
     const running = [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); // what it had is its own until it has ended
     this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...running]));
@@ -86,7 +88,14 @@ export class PodManager {
     const claims = this.#retainClaims(signal);
     for await (const _ of this.#deps.clock.every(MIRROR_MS, signal)) await this.#reconcileMirrors();
     stop();
-    await Promise.allSettled([...this.#running, claims]);
+    await this.#settled([...this.#running, claims]);
+  }
+
+  /** Containers that are being started are waited for, so that they have not failed; but a runtime that never answers does not keep the kubelet. */
+  async #settled(works: Iterable<Promise<void>>): Promise<void> {
+    const over = new AbortController();
+    await Promise.race([Promise.allSettled(works), this.#deps.clock.sleep(END_WAIT_MS, over.signal)]);
+    over.abort();
   }
 
   async #retainClaims(signal: AbortSignal): Promise<void> {
