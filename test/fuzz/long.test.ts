@@ -4,6 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { negotiateOutput } from "../../core/api/codec/negotiate.ts";
 import { writeYaml } from "../../core/api/codec/yaml-writer.ts";
 import { goInteger } from "../../core/api/meta/go-integer.ts";
+import { parseQuery, parseUrl } from "../../core/api/meta/go-url.ts";
 import { parseQuantity, Quantity } from "../../core/api/meta/quantity.ts";
 import { compile } from "../../core/cel/compile.ts";
 import { kubernetesEnvironment } from "../../core/cel/kubernetes.ts";
@@ -62,10 +63,17 @@ test.each<[what: string, work: () => unknown]>([
   ["a schedule", () => { expect(() => parseSchedule(`TZ=UTC${SPACES}${SPACES}x\nx`, UTC)).toThrow(); }],
   ["decimals in an expression", () => compile(`double("${"1".repeat(LONG)}x")`, kubernetesEnvironment())],
   ["hexadecimals in an expression", () => compile(`double("0x${"1".repeat(LONG)}x")`, kubernetesEnvironment())],
+  ["a query in an expression", () => parseQuery("a=b&".repeat(LONG))],
   ["a route's time", () => durationMs("1".repeat(LONG))],
 ])("%s", (_, work) => {
   const beforeMs = performance.now();
   work();
+  expect(performance.now() - beforeMs).toBeLessThan(2_000);
+});
+
+test.each([["a", "%41"], ["%41", ""], ["é", ""]])("a path of a million in a URL: %s", (part, end) => {
+  const beforeMs = performance.now();
+  expect(parseUrl(`http://a/${part.repeat(1_000_000)}${end}`).host).toBe("a");
   expect(performance.now() - beforeMs).toBeLessThan(2_000);
 });
 

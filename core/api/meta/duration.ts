@@ -53,12 +53,8 @@ function invalid(text: string): Error { return new Error(`time: invalid duration
 
 /** As package time quotes, which knows of bytes alone. */
 function quote(text: string): string {
-  let quoted = "";
-  for (const byte of Buffer.from(text)) {
-    const character = String.fromCharCode(byte);
-    quoted += byte >= 0x80 || byte < 0x20 ? `\\x${byte.toString(16).padStart(2, "0")}` : character === "\"" || character === "\\" ? `\\${character}` : character;
-  }
-  return `"${quoted}"`;
+  const bytes = Buffer.from(text).toString("latin1");
+  return `"${bytes.replace(/["\\]|[^\x20-\x7f]/g, (byte) => (byte === "\"" || byte === "\\" ? `\\${byte}` : `\\x${byte.charCodeAt(0).toString(16).padStart(2, "0")}`))}"`;
 }
 
 /** For timers: fractions of a millisecond stay. */
