@@ -54,8 +54,11 @@ function invalid(text: string): Error { return new Error(`time: invalid duration
 /** As package time quotes, which knows of bytes alone. */
 function quote(text: string): string {
   const bytes = Buffer.from(text).toString("latin1");
-  return `"${bytes.replace(/["\\]|[^\x20-\x7f]/g, (byte) => (byte === "\"" || byte === "\\" ? `\\${byte}` : `\\x${byte.charCodeAt(0).toString(16).padStart(2, "0")}`))}"`;
+  return `"${bytes.replace(/["\\]|[^\x20-\x7f]/g, (byte) => (byte === "\"" || byte === "\\" ? `\\${byte}` : ESCAPES[byte.charCodeAt(0)]!))}"`;
 }
+
+/** By byte: there may be a million of them. */
+const ESCAPES: readonly string[] = Array.from({ length: 256 }, (_, byte) => `\\x${byte.toString(16).padStart(2, "0")}`);
 
 /** For timers: fractions of a millisecond stay. */
 export function parseDurationMs(text: string): number { return Number(parseDurationNs(text)) / 1e6; }
