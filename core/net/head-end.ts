@@ -1,6 +1,6 @@
 /**
  * Where the body of an HTTP/1 message begins; -1: not there yet. Lines without a carriage return are lines too, as for Go's client: small servers send them.
- * Looks no further than it must, so that many heads in a row cost what they weigh.
+ * Looks no further than it must, so that many heads in a row cost what they weigh. `from`: there is no line end before that counts.
  */
 export function headEnd(bytes: Buffer, from = 0): number {
   for (let at = bytes.indexOf(10, from); at >= 0; at = bytes.indexOf(10, at + 1)) {
