@@ -37,10 +37,22 @@ export async function discover(client: Client, signal: AbortSignal): Promise<Dis
 
   async function listOf(groupVersion: string): Promise<APIResourceList | undefined> {
     try {
-      return (await client.request({ method: "GET", path: groupVersion === "v1" ? "/api/v1" : `/apis/${groupVersion}`, signal })) as APIResourceList;
+      return wellFormed(await client.request({ method: "GET", path: groupVersion === "v1" ? "/api/v1" : `/apis/${groupVersion}`, signal }));
     } catch (error) {
       failed.set(groupVersion, error);
       return undefined;
     }
   }
+}
+
+/** Servers behind the API server answer what they like: one that answers nonsense is one that does not answer, and keeps nobody from what the others serve. Throws. */
+function wellFormed(answer: unknown): APIResourceList {
+  const { resources } = (answer ?? {}) as { resources?: unknown };
+  if (resources !== undefined && resources !== null && !(Array.isArray(resources) && resources.every(isResource))) throw new Error("the answer is no list of resources");
+  return answer as APIResourceList;
+}
+
+function isResource(one: unknown): boolean {
+  const { name, verbs } = (one ?? {}) as { name?: unknown; verbs?: unknown };
+  return typeof name === "string" && (verbs === undefined || verbs === null || (Array.isArray(verbs) && verbs.every((verb) => typeof verb === "string")));
 }

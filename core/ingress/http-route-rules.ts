@@ -128,7 +128,7 @@ function escaped(path: string): string { return path.replace(/[^\x21-\x7e]/gu, (
 /** Go's durations, as far as the Gateway API allows them: "1h2m3s4ms". */
 export function durationMs(text: string | undefined): number {
   const units: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1000, ms: 1 };
-  return [...(text ?? "").matchAll(/(\d+)(ms|h|m|s)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), 0);
+  return [...(text ?? "").matchAll(/(?<!\d)(\d+)(ms|h|m|s)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), 0);
 }
 
 /** Whether a grant's namespace, its own, lets one object refer to another. */

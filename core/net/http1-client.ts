@@ -8,8 +8,8 @@
  */
 import type { Socket } from "node:net";
 import { type Duplex, Readable } from "node:stream";
+import { ArrivedBytes } from "./arrived-bytes.ts";
 import { hostPort } from "./dial-tcp.ts";
-import { headEnd } from "./head-end.ts";
 import { type Framing, type Head, HeadError, type HeaderPairs, readHead, statusLine } from "./response-head.ts";
 
 export type { HeaderPairs } from "./response-head.ts";
@@ -57,7 +57,8 @@ const CHUNK_DIGITS_MAX = 16;
 /** Throws when the connection fails before the headers are complete, and the signal's reason once it has aborted. */
 export function http1Request(connection: Duplex, request: Http1Request, signal: AbortSignal): Promise<Http1Response> {
   const { promise, resolve, reject } = Promise.withResolvers<Http1Response>();
-  let pending: Buffer = Buffer.alloc(0);
+  const arrived = new ArrivedBytes();
+  let begun = false; // with a line that may begin an answer
   let body: BodyReader | undefined;
   const ends = endsOf(connection); // a connection that was reset does not tell any more
 
@@ -86,7 +87,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   };
   const onData = (chunk: Buffer): void => {
     if (body) return body.take(chunk);
-    pending = pending.length === 0 ? chunk : Buffer.concat([pending, chunk]);
+    arrived.add(chunk);
     try {
       head();
     } catch (error) {
@@ -96,9 +97,9 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
 
   /** There was nothing, or the beginning of a head. */
   function endedEarly(): Error {
-    if (pending.length === 0) return new Error(request.isUpgrade ? "unexpected EOF" : "EOF");
+    if (arrived.bytes.length === 0) return new Error(request.isUpgrade ? "unexpected EOF" : "EOF");
     try {
-      readHead(pending.toString("latin1"), request.method);
+      readHead(arrived.bytes.toString("latin1"), request.method);
     } catch (error) {
       return broken(error as Error);
     }
@@ -111,31 +112,32 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
 
   function head(): void {
     for (let count = 0; ; count++) {
-      const end = headEnd(pending);
+      const end = arrived.headEnd;
       if (end < 0) {
-        if (pending.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
-        const lineEnd = pending.indexOf(10);
-        if (lineEnd >= 0) statusLine(pending.toString("latin1", 0, lineEnd).trimEnd());
+        if (arrived.bytes.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
+        const lineEnd = begun ? -1 : arrived.bytes.indexOf(10);
+        if (lineEnd >= 0) statusLine(arrived.bytes.toString("latin1", 0, lineEnd).trimEnd());
+        begun ||= lineEnd >= 0;
         return;
       }
-      const bytes = pending.subarray(0, end);
+      const all = arrived.take(), bytes = all.subarray(0, end), rest = all.subarray(end);
       const parsed = readHead(bytes.toString("latin1"), request.method);
-      pending = pending.subarray(end);
       if (parsed.status >= 100 && parsed.status < 200 && parsed.status !== 101 && !request.isUpgrade) { // 100 Continue, 103 Early Hints
         if (count === EARLY_MAX) throw new Error("net/http: too many 1xx informational responses");
         request.onEarly?.(parsed);
+        arrived.add(rest);
+        begun = false;
         continue;
       }
       if (parsed.status === 101 || (request.method === "CONNECT" && parsed.status === 200)) {
         detach();
         connection.on("error", () => connection.destroy());
         connection.pause();
-        return resolve({ ...parsed, length: 0, head: bytes, body: Readable.from([]), upgraded: { connection, early: pending } });
+        return resolve({ ...parsed, length: 0, head: bytes, body: Readable.from([]), upgraded: { connection, early: rest } });
       }
       body = new BodyReader(connection, parsed.framing, (clean) => finished(clean && staysOpen(bytes, parsed)));
       resolve({ ...parsed, length: parsed.framing.type === "length" ? parsed.framing.length : undefined, head: bytes, body: body.readable });
-      if (pending.length > 0) body.take(pending);
-      else body.take(Buffer.alloc(0));
+      body.take(rest);
       return;
     }
   }

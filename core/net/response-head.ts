@@ -54,7 +54,7 @@ function fields(lines: readonly string[]): [string, string][] {
   if (/^[ \t]/.test(first)) throw new HeadError(`malformed MIME header initial line: ${quoted(first.trimEnd().slice(0, QUOTED_MAX))}`);
   const found: [string, string][] = [];
   for (let i = 0; i < lines.length && lines[i] !== ""; i++) {
-    let line = lines[i]!.replace(/[ \t]+$/, "");
+    let line = withoutSpaceBehind(lines[i]!);
     if (!line.includes(":")) throw new HeadError(`malformed MIME header: missing colon: ${quoted(line)}`);
     while (/^[ \t]/.test(lines[i + 1] ?? "")) line += ` ${lines[++i]!.trim()}`;
     const colon = line.indexOf(":"), name = line.slice(0, colon), value = line.slice(colon + 1);
@@ -62,6 +62,13 @@ function fields(lines: readonly string[]): [string, string][] {
     found.push([name, value.trim()]);
   }
   return found;
+}
+
+/** Gone back from the end: an expression would begin at each space of a long row of them, and go to its end each time. */
+function withoutSpaceBehind(line: string): string {
+  let end = line.length;
+  while (line[end - 1] === " " || line[end - 1] === "\t") end--;
+  return line.slice(0, end);
 }
 
 function chunked(codings: readonly string[], isOld: boolean): boolean {

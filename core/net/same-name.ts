@@ -5,7 +5,7 @@
 import { X509Certificate } from "node:crypto";
 
 const SERVER_AUTH = new Set(["1.3.6.1.5.5.7.3.1", "2.5.29.37.0"]); // or any use
-const CERTIFICATE = /-----BEGIN CERTIFICATE-----.*?-----END CERTIFICATE-----/gs;
+const CERTIFICATE = /-----BEGIN CERTIFICATE-----(?:(?!-----BEGIN ).)*?-----END CERTIFICATE-----/gs;
 
 /** Whether an authority of the bundle (PEM) signed this server's certificate (DER), and both are valid. */
 export function signedByOneOf(der: Uint8Array, bundle: string, nowMs: number): boolean {

@@ -18,6 +18,8 @@ export interface Line {
   onGone(connection: TunnelConnection): void;
 }
 
+/** Far less than what comes at once from the network; and what small pieces that wait are joined to. */
+const SMALL_BYTES = 4 * 1024, JOINED_BYTES_MAX = 16 * 1024;
 /** At most this much in one packet, so that others get their turn soon. */
 const PIECE_BYTES_MAX = 32 * 1024;
 
@@ -53,9 +55,17 @@ export class TunnelConnection extends Duplex {
 
   takeData(data: Buffer): void {
     if (this.destroyed || this.#endReceived || this.#closedByPeer || data.length === 0) return; // of nothing there may be as much as the peer likes
-    this.#arrived.push(data);
+    this.#keep(data);
     this.#arrivedBytes += data.length;
     this.#deliver();
+  }
+
+  /** What is small is copied: a byte would keep all that has come beside it, and of those that wait each would be an object of its own. */
+  #keep(data: Buffer): void {
+    const last = this.#arrived.at(-1);
+    if (data.length >= SMALL_BYTES) this.#arrived.push(data);
+    else if (last && last.length + data.length <= JOINED_BYTES_MAX) this.#arrived[this.#arrived.length - 1] = Buffer.concat([last, data]);
+    else this.#arrived.push(Buffer.from(data));
   }
 
   takeCredit(bytes: number): void {

@@ -195,6 +195,19 @@ test("packets of no data wait for nobody, and are no more than the ones before t
   expect(push).toHaveBeenCalledTimes(1);
 });
 
+test("bytes that come one by one and wait are kept as what they weigh", async () => {
+  const { open, pipe } = bothEnds();
+  const [here] = open(), count = WINDOW_LIMITS.initialBytes;
+  const packet = encodePacket({ type: "DATA", connectId: here.connectId, error: "", data: Buffer.from("x") });
+  pipe[1].write(Buffer.concat(Array.from({ length: count }, () => packet)));
+  while (here.arrivedBytes < count) await sleep(1);
+  const push = vi.spyOn(here, "push");
+  let got = "";
+  here.on("data", (chunk: Buffer) => { got += chunk.toString(); });
+  while (got.length < count) await sleep(1);
+  expect([got, push.mock.calls.length <= count / 8_192 + 1]).toEqual(["x".repeat(count), true]);
+});
+
 test("a window grows while that helps, within its limits", () => {
   let nowMs = 0;
   const limits = { initialBytes: 1_000, maxBytes: 16_000, budgetBytes: 20_000 };

@@ -18,12 +18,8 @@ export class Certificates {
 
   use(doors: readonly Pick<OpenDoor, "target" | "certificates">[]): void {
     this.#byDoor = new Map(doors.map(({ target, certificates }) => {
-      const byHost = new Map<string, ObjectKey[]>();
-      for (const one of certificates) {
-        const host = one.host.startsWith("*.") ? one.host.slice(1) : one.host;
-        byHost.set(host, [...(byHost.get(host) ?? []), objectKey(one.namespace, one.secret)]);
-      }
-      return [target, byHost];
+      const byHost = Map.groupBy(certificates, ({ host }) => (host.startsWith("*.") ? host.slice(1) : host));
+      return [target, new Map([...byHost].map(([host, all]) => [host, [...new Set(all.map(({ namespace, secret }) => objectKey(namespace, secret)))]]))];
     }));
     this.#contexts.use(new Set([...this.#byDoor.values()].flatMap((hosts) => [...hosts.values()].flat())));
   }

@@ -8,9 +8,9 @@
  */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { ArrivedBytes } from "../../core/net/arrived-bytes.ts";
 import { BodyEnd } from "../../core/net/http1-body.ts";
 import { type ReadFields, readResponseHead, type RequestHead, type ResponseHead } from "../../core/net/http1-head.ts";
-import { headEnd } from "../../core/net/head-end.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Asked, type Caller, requestText, responseText } from "./headers.ts";
 import { type Forwarding, type Router, SAFE, TRIES_MAX } from "./router.ts";
@@ -46,7 +46,6 @@ export interface SpliceClient {
 const HEAD_BYTES_MAX = 1024 * 1024;
 /** Up to here the first bytes of a body are copied behind the head, to be one packet. */
 const JOINED_BYTES_MAX = 16 * 1024;
-const NOTHING = Buffer.alloc(0);
 
 export class Splice {
   readonly #deps: SpliceDeps;
@@ -56,7 +55,7 @@ export class Splice {
   readonly body: BodyEnd;
   readonly #quit = new AbortController();
   #connection: Duplex | undefined;
-  #came: Buffer = NOTHING;
+  readonly #came = new ArrivedBytes();
   #answer: ResponseHead | undefined;
   #answerBody: BodyEnd | undefined;
   #late: { cancel(): void } | undefined;
@@ -169,7 +168,7 @@ export class Splice {
     };
     this.#connection = connection;
     this.#attemptFailed = fail;
-    this.#came = NOTHING;
+    this.#came.take();
     connection.on("data", onData).on("drain", onDrain).on("end", onEnd).on("close", onEnd).on("error", onError);
     const { head, caller, asked, plan } = this.#what;
     connection.write(requestText(head, caller, { authority: asked.authority, host: plan.host, target: plan.target, edits: plan.edits }), "latin1");
@@ -179,19 +178,20 @@ export class Splice {
 
   /** What follows the head, once it is whole. */
   #readHead(bytes: Buffer): Buffer | undefined {
-    this.#came = this.#came.length === 0 ? bytes : Buffer.concat([this.#came, bytes]);
+    this.#came.add(bytes);
     for (;;) {
-      const end = headEnd(this.#came);
+      const end = this.#came.headEnd;
       if (end < 0) {
-        if (this.#came.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
+        if (this.#came.bytes.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
         return undefined;
       }
-      const answer = readResponseHead(this.#came.toString("latin1", 0, end).trimEnd(), this.#what.head.method, this.#deps.readFields);
-      const rest = this.#came.subarray(end);
-      this.#came = rest;
+      const all = this.#came.take(), rest = all.subarray(end);
+      const answer = readResponseHead(all.toString("latin1", 0, end).trimEnd(), this.#what.head.method, this.#deps.readFields);
       if (answer.status === 101) throw new Error("the endpoint switches protocols that nobody asked it to");
-      if (answer.status < 200) continue; // 100 Continue, 103 Early Hints
-      this.#came = NOTHING;
+      if (answer.status < 200) { // 100 Continue, 103 Early Hints
+        this.#came.add(rest);
+        continue;
+      }
       this.#answer = answer;
       return rest;
     }

@@ -1,8 +1,18 @@
 /** Bodies as long as they may be, made to be slow to read. Nobody else is served meanwhile: none of them may take longer for each of its characters than for a few. */
 import { Readable } from "node:stream";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { negotiateOutput } from "../../core/api/codec/negotiate.ts";
+import { writeYaml } from "../../core/api/codec/yaml-writer.ts";
+import { goInteger } from "../../core/api/meta/go-integer.ts";
+import { parseQuery, parseUrl } from "../../core/api/meta/go-url.ts";
 import { parseQuantity, Quantity } from "../../core/api/meta/quantity.ts";
+import { compile } from "../../core/cel/compile.ts";
+import { kubernetesEnvironment } from "../../core/cel/kubernetes.ts";
+import { parseSchedule } from "../../core/controllers/cronjob/schedule.ts";
+import { UTC } from "../../core/controllers/cronjob/zone.ts";
+import { durationMs } from "../../core/ingress/http-route-rules.ts";
 import { rewriteHtml } from "../../core/server/node-proxy/rewrite.ts";
+import { readHead } from "../../core/net/response-head.ts";
 import { expand } from "../../node/kubelet/containers/expansion.ts";
 import { apiServer, type ApiServer } from "../api-server.ts";
 
@@ -24,6 +34,7 @@ test.each<[what: string, path: string, body: object, code: number]>([
   ["an iSCSI name", "pods", pod({ volumes: [{ name: "v", iscsi: { targetPortal: "a", lun: 0, iqn: "iqn.2000-01.a".repeat(200_000) } }] }), 422],
   ["quantities", "pods", pod({}, { resources: { limits: Object.fromEntries(many(1_000, (i) => [`a.b/c${i}`, `${"0".repeat(1_000)}x`])) } }), 400],
   ["a host path", "persistentvolumes", { metadata: { name: "v" }, spec: { capacity: { storage: "1" }, accessModes: ["ReadWriteOnce"], persistentVolumeReclaimPolicy: "Recycle", hostPath: { path: `${"/.".repeat(500_000)}x` } } }, 201],
+  ["spaces in a quantity", "pods", pod({}, { resources: { limits: { cpu: ` 1${" ".repeat(150_000)}1` } } }), 400],
   ["owners", "configmaps", { metadata: { name: "c", ownerReferences: many(25_000, (i) => ({ apiVersion: "v1", kind: "Pod", name: `a${i}`, uid: "u" })) } }, 201],
 ])("%s", async (_, resource, body, code) => {
   const path = resource === "persistentvolumes" ? `/api/v1/${resource}` : `/api/v1/namespaces/a/${resource}`;
@@ -39,6 +50,32 @@ test("managers of fields", async () => {
 });
 
 test("a path of slashes", async () => expect((await api.ask("GET", `/api/v1/namespaces/a/${"/".repeat(60_000)}x`)).code).toBe(404));
+
+const LONG = 60_000, SPACES = " ".repeat(LONG);
+
+/** What was gone through from each of its characters to its end took ten seconds and more. */
+test.each<[what: string, work: () => unknown]>([
+  ["what a client accepts", () => negotiateOutput({ accept: `application/json, a/b;x=${SPACES}y` })],
+  ["a header of an answer", () => readHead(`HTTP/1.1 200 OK\r\nA: ${SPACES}x\r\n\r\n`)],
+  ["line ends of a text in YAML", () => writeYaml({ a: `${"\n".repeat(LONG)}x\n` })],
+  ["spaces of a text in YAML", () => writeYaml({ a: `\u0085${`${SPACES}x`.repeat(4)}` })],
+  ["zeros", () => goInteger(`${"0".repeat(LONG)}x`)],
+  ["a schedule", () => { expect(() => parseSchedule(`TZ=UTC${SPACES}${SPACES}x\nx`, UTC)).toThrow(); }],
+  ["decimals in an expression", () => compile(`double("${"1".repeat(LONG)}x")`, kubernetesEnvironment())],
+  ["hexadecimals in an expression", () => compile(`double("0x${"1".repeat(LONG)}x")`, kubernetesEnvironment())],
+  ["a query in an expression", () => parseQuery("a=b&".repeat(LONG))],
+  ["a route's time", () => durationMs("1".repeat(LONG))],
+])("%s", (_, work) => {
+  const beforeMs = performance.now();
+  work();
+  expect(performance.now() - beforeMs).toBeLessThan(2_000);
+});
+
+test.each([["a", "%41"], ["%41", ""], ["é", ""]])("a path of a million in a URL: %s", (part, end) => {
+  const beforeMs = performance.now();
+  expect(parseUrl(`http://a/${part.repeat(1_000_000)}${end}`).host).toBe("a");
+  expect(performance.now() - beforeMs).toBeLessThan(2_000);
+});
 
 test("a quantity with zeros in front", () => expect([parseQuantity(`${"0".repeat(1_000)}1.50`), parseQuantity("0.0Ki")].map(String)).toEqual(["1500m", "0"]));
 

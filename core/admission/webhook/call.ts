@@ -82,7 +82,7 @@ export class AnswerError extends Error {
 
 const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]";
 const MEDIA_TYPE = new RegExp(`^(${TOKEN}*)(?:(/)(${TOKEN}*))?(.*)$`, "s");
-const PARAMETERS = new RegExp(`^(?:\\s*;\\s*${TOKEN}+=(?:${TOKEN}+|"(?:[^"\\\\]|\\\\.)*"))*\\s*;?\\s*$`, "s");
+const PARAMETERS = new RegExp(`^(?:\\s*;\\s*${TOKEN}+=(?:${TOKEN}+|"(?:[^"\\\\]|\\\\.)*"))*\\s*(?:;\\s*)?$`, "s");
 
 /** What is wrong with a Content-Type. Source: Go mime.ParseMediaType */
 function mediaTypeProblem(text: string): string | undefined {

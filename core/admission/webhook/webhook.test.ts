@@ -224,6 +224,7 @@ describe("a webhook's answer", () => {
     ["of no media type", { raw: "{}", headers: { "Content-Type": ";;" } }, {}, `${CALL_FAILED}failed to call webhook: Internal error occurred: mime: no media type`],
     ["of a media type that is none", { raw: "{}", headers: { "Content-Type": "a/b/c;;" } }, {}, `${CALL_FAILED}failed to call webhook: Internal error occurred: mime: unexpected content after media subtype`],
     ["marked as UTF-8", { raw: "\uFEFF{}" }, {}, `${CALL_FAILED}received invalid webhook response: webhook response was absent`],
+    ["of a parameter behind very many spaces", { raw: "{}", headers: { "Content-Type": `a/b;c=d${" ".repeat(100_000)}x` } }, {}, `${CALL_FAILED}failed to call webhook: Internal error occurred: mime: invalid media parameter`],
     ["a long text", { raw: "y".repeat(3000), code: 500, headers: { "Content-Type": "text/plain" } }, {}, `${CALL_FAILED}failed to call webhook: an error on the server ("${"y".repeat(2048)}") has prevented the request from succeeding`],
     ["a patch of a kind nobody knows", { ...patchOf({ op: "add", path: "/data/b", value: "2" }), patchType: "Other" }, {}, `${CALL_FAILED}unsupported patch type "Other"`],
     ["a patch of that kind that changes nothing", { ...patchOf(), patchType: "Other" }, {}, "ok"],

@@ -10,6 +10,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, apiserver/pkg/endpoints/handlers/rest.go
  */
 import type { GroupVersionKind } from "../meta/gvk.ts";
+import { withoutSpaces } from "../meta/quantity.ts";
 import { notAcceptable, routerNotAcceptable, unsupportedMediaType } from "../meta/status-error.ts";
 
 export type Encoding = "json" | "yaml" | "protobuf" | "cbor";
@@ -117,23 +118,21 @@ export interface AcceptClause { readonly type: string; readonly subtype: string;
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = [];
   for (const part of header.split(",")) {
-    const [range = "", ...rest] = trimmed(part).split(";");
-    const [type = "", subtype = type === "*" ? "*" : "", ...more] = range.split("/").map(trimmed);
+    const [range = "", ...rest] = withoutSpaces(part).split(";");
+    const [type = "", subtype = type === "*" ? "*" : "", ...more] = range.split("/").map(withoutSpaces);
     if (subtype === "" || more.length > 0) continue;
     const params = new Map<string, string>();
     let q = 1;
     for (const param of rest) {
       const [name = "", value = "", ...others] = param.split("=");
       if (value === "" || others.length > 0) continue;
-      if (trimmed(name) === "q") q = Number.isNaN(Number(value)) || value.includes(" ") ? 0 : Number(value);
-      else params.set(trimmed(name), trimmed(value));
+      if (withoutSpaces(name) === "q") q = Number.isNaN(Number(value)) || value.includes(" ") ? 0 : Number(value);
+      else params.set(withoutSpaces(name), withoutSpaces(value));
     }
     clauses.push({ type, subtype, q, params });
   }
   return inOrder(clauses);
 }
-
-function trimmed(text: string): string { return text.replace(/^ +| +$/g, ""); }
 
 /** Upstream likes what is named more than what any may stand for, whatever its q, wherever it compares the two: so they are compared as there, each with those before it. */
 function inOrder(clauses: AcceptClause[]): AcceptClause[] {

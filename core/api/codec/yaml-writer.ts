@@ -163,7 +163,8 @@ class Writer {
 
   #literal(text: string): void {
     const first = text[0]!;
-    const breaks = /(?:[\r\n\u0085\u2028\u2029])*$/.exec(text)![0].length;
+    let breaks = 0;
+    while (breaks < text.length && isBreak(text[text.length - 1 - breaks]!)) breaks++;
     const chomping = breaks === 0 ? "-" : breaks > 1 || text.length === 1 ? "+" : "";
     this.#mark("|", { spaced: true });
     if (first === " " || isBreak(first)) this.#mark(String(INDENT));
@@ -244,7 +245,7 @@ function escaped(character: string): string {
 function readBack(text: string): string {
   if (REFUSED.test(text)) throw new YamlTextError("yaml: control characters are not allowed");
   if (!text.includes("\u0085")) return text;
-  return text.replace(/ *\u0085[ \u0085]*/g, (found) => "\n".repeat(found.replaceAll(" ", "").length - 1) || " ");
+  return text.replace(/[ \u0085]+/g, (found) => (found.includes("\u0085") ? "\n".repeat(found.replaceAll(" ", "").length - 1) || " " : found));
 }
 
 /** Those that JSON escapes are none of them. */

@@ -34,8 +34,9 @@ export function isLessInteger(a: string | undefined, b: string | undefined): boo
 }
 
 function read(text: string): bigint | "invalid syntax" | "value out of range" {
-  const [, sign, digits = ""] = /^([+-]?)0*(\d+)$/.exec(text) ?? [];
-  if (digits === "") return "invalid syntax";
+  const [, sign, written = ""] = /^([+-]?)(\d+)$/.exec(text) ?? [];
+  if (written === "") return "invalid syntax";
+  const digits = written.replace(/^0+/, "");
   if (digits.length > DIGITS_MAX) return "value out of range";
   const value = sign === "-" ? -BigInt(digits) : BigInt(digits);
   return value > MAX || value < MIN ? "value out of range" : value;

@@ -7,14 +7,12 @@ const SHORT: Readonly<Record<string, string>> = {
   "\"": "\\\"", "\\": "\\\\", "\x07": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\v": "\\v",
 };
 const PLAIN = /^[ !#-[\]-~]*$/;
-/** What unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols; of the spaces only U+0020. */
-const PRINTABLE = /^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u;
+/** But for what unicode.IsPrint accepts: letters, marks, numbers, punctuation, symbols; of the spaces only U+0020. */
+const ESCAPED = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]|["\\]/gu;
 
 export function goQuote(text: string): string {
   if (PLAIN.test(text)) return `"${text}"`;
-  let quoted = "\"";
-  for (const rune of text) quoted += SHORT[rune] ?? (PRINTABLE.test(rune) ? rune : escapeRune(rune));
-  return `${quoted}"`;
+  return `"${text.replace(ESCAPED, (rune) => SHORT[rune] ?? escapeRune(rune))}"`;
 }
 
 function escapeRune(rune: string): string {

@@ -120,14 +120,16 @@ function unescapeHost(text: string, zone: boolean): string {
     const hex = match[1] ?? "";
     if (!/^[0-9a-fA-F]{2}$/.test(hex)) throw new UrlError(`invalid URL escape ${goQuote(text.slice(match.index, match.index + 3))}`);
     const byte = Number.parseInt(hex, 16);
-    const allowed = zone ? byte === 0x25 || byte === 0x20 || !shouldEscapeHost(String.fromCharCode(byte)) : byte >= 0x80 || hex === "25";
+    const allowed = zone ? byte === 0x25 || byte === 0x20 || (byte < 0x80 && !NOT_IN_HOST.test(String.fromCharCode(byte))) : byte >= 0x80 || hex === "25";
     if (!allowed) throw new UrlError(`invalid URL escape ${goQuote(`%${hex}`)}`);
   }
-  for (const char of text.replace(/%../g, "")) if (char < "\u0080" && shouldEscapeHost(char)) throw new UrlError(`invalid character ${goQuote(char)} in host name`);
+  const [odd] = NOT_IN_HOST.exec(text.replace(/%../g, "")) ?? [];
+  if (odd !== undefined) throw new UrlError(`invalid character ${goQuote(odd)} in host name`);
   return decode(text);
 }
 
-function shouldEscapeHost(char: string): boolean { return !/^[A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"]$/.test(char); }
+/** Of ASCII. */
+const NOT_IN_HOST = /[^A-Za-z0-9\-_.~!$&'()*+,;=:[\]<>"\u0080-\u{10ffff}]/u;
 
 function checkEscapes(text: string): void {
   const bad = /%(?![0-9a-fA-F]{2})/.exec(text);
@@ -143,28 +145,22 @@ function splitHost(host: string): { readonly hostname: string; readonly port: st
 
 /** As it was written, if that is a valid way to write it; else as Go would write it. */
 function escapedPath(path: string): string {
-  if (/^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/.test(path)) return path;
+  if (!/[^A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/%]/.test(path)) return path; // its escapes have been looked at
   return escapePath(decode(path));
 }
 
 /** A path of which nothing is escaped yet, as Go writes it. */
 export function escapePath(path: string): string {
-  let text = "";
-  for (const byte of Buffer.from(path)) {
-    const char = String.fromCharCode(byte);
-    text += byte < 0x80 && /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
-  }
-  return text;
+  return Buffer.from(path).toString("latin1").replace(/[^A-Za-z0-9\-_.~$&+,/:;=@]/g, (byte) => ESCAPES[byte.charCodeAt(0)]!);
 }
+
+/** By byte: a path may need a million of them. */
+const ESCAPES: readonly string[] = Array.from({ length: 256 }, (_, byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`);
 
 function decode(text: string): string {
   if (!text.includes("%")) return text;
-  const bytes: number[] = [];
-  for (const part of text.match(/%[0-9a-fA-F]{2}|[^%]+|%/g) ?? []) {
-    if (part.length === 3 && part.startsWith("%")) bytes.push(Number.parseInt(part.slice(1), 16));
-    else bytes.push(...Buffer.from(part));
-  }
-  return Buffer.from(bytes).toString();
+  const bytes = Buffer.from(text).toString("latin1").replace(/%([0-9a-fA-F]{2})/g, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(bytes, "latin1").toString();
 }
 
 /** What cannot be read is left out, as URL.Query() does. */
@@ -174,7 +170,9 @@ export function parseQuery(rawQuery: string): Map<string, string[]> {
     if (pair === "" || pair.includes(";") || /%(?![0-9a-fA-F]{2})/.test(pair)) continue;
     const equals = pair.indexOf("=");
     const [name, value] = (equals < 0 ? [pair, ""] : [pair.slice(0, equals), pair.slice(equals + 1)]).map((part) => decode(part.replaceAll("+", " "))) as [string, string];
-    found.set(name, [...(found.get(name) ?? []), value]);
+    const values = found.get(name);
+    if (values) values.push(value);
+    else found.set(name, [value]);
   }
   return found;
 }

@@ -102,7 +102,12 @@ class Parsed {
 const parsed = new Parsed();
 
 /** As it comes in JSON: spaces around it are none of it. A tab or a line break is, because JSON has to escape it and upstream trims before that. */
-export function withoutSpaces(text: string): string { return text.startsWith(" ") || text.endsWith(" ") ? text.replace(/^ +| +$/g, "") : text; }
+export function withoutSpaces(text: string): string {
+  let start = 0, end = text.length;
+  while (text[start] === " ") start++;
+  while (end > start && text[end - 1] === " ") end--; // one by one: an expression would go through a long row of them from each of them
+  return text.slice(start, end);
+}
 
 /** Throws an Error with upstream's text. Spaces around it are the caller's to trim (JSON decoding does). */
 export function parseQuantity(text: string): Quantity { return parsed.of(text); }

@@ -53,17 +53,28 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-function charAt(text: string, index: bigint): Value {
+/** A text by its code points. Where each is one unit, as nearly always, nothing is made of it: who looks at one of them, and at the next, costs no more than he is charged. */
+interface Points { readonly length: number; slice(start: number, end?: number): string }
+
+function pointsOf(text: string): Points {
+  if (!SURROGATE.test(text)) return text;
   const points = [...text];
-  return index < 0n || index > BigInt(points.length) ? outOfRange(index) : (points[Number(index)] ?? "");
+  return { length: points.length, slice: (start, end) => points.slice(start, end).join("") };
+}
+
+const SURROGATE = /[\ud800-\udfff]/;
+
+function charAt(text: string, index: bigint): Value {
+  const points = pointsOf(text), at = Number(index);
+  return index < 0n || index > BigInt(points.length) ? outOfRange(index) : points.slice(at, at + 1);
 }
 
 function indexOf(text: string, part: string, from: bigint): Value {
   if (part === "") return from;
   if (from < 0n) return outOfRange(from);
-  const points = [...text];
+  const points = pointsOf(text);
   if (from >= BigInt(points.length)) return -1n;
-  const start = points.slice(0, Number(from)).join("").length;
+  const start = points.slice(0, Number(from)).length;
   const found = text.indexOf(part, start);
   return found < 0 ? -1n : BigInt(countPoints(text.slice(0, found)));
 }
@@ -77,9 +88,9 @@ function lastIndexOf(text: string, part: string): Value {
 function lastIndexFrom(text: string, part: string, from: bigint): Value {
   if (part === "") return from;
   if (from < 0n) return outOfRange(from);
-  const points = [...text];
+  const points = pointsOf(text);
   if (from >= BigInt(points.length)) return -1n;
-  const found = text.lastIndexOf(part, points.slice(0, Number(from)).join("").length);
+  const found = text.lastIndexOf(part, points.slice(0, Number(from)).length);
   return found < 0 ? -1n : BigInt(countPoints(text.slice(0, found)));
 }
 
@@ -102,12 +113,12 @@ function split(text: string, separator: string, parts: bigint): readonly string[
 }
 
 function substring(text: string, start: bigint, end?: bigint): Value {
-  const points = [...text];
+  const points = pointsOf(text);
   const length = BigInt(points.length);
   if (end !== undefined && start > end) return new EvalError(`invalid substring range. start: ${start}, end: ${end}`);
   if (start < 0n || start > length) return outOfRange(start);
   if (end !== undefined && (end < 0n || end > length)) return outOfRange(end);
-  return points.slice(Number(start), end === undefined ? undefined : Number(end)).join("");
+  return points.slice(Number(start), end === undefined ? undefined : Number(end));
 }
 
 function join(list: List, separator: string): Value {

@@ -48,14 +48,14 @@ function parseFloat64(text: string): number | undefined {
   if (/^[+-]?(inf|infinity)$/i.test(text)) return text.startsWith("-") ? -Infinity : Infinity;
   if (/^nan$/i.test(text)) return Number.NaN;
   const plain = text.replace(/(?<=\d)_(?=\d)/g, "");
-  const value = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : hexFloat(text);
+  const value = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(plain) ? Number(plain) : hexFloat(text);
   return Number.isFinite(value) ? value : undefined;
 }
 
 /** NaN for what is none. */
 function hexFloat(text: string): number {
   const plain = text.replace(/(?<=[\da-fx])_(?=[\da-f])/gi, "");
-  const [, sign, whole = "", fraction = "", power] = /^([+-]?)0x(?=\.?[\da-f])([\da-f]*)\.?([\da-f]*)p([+-]?\d+)$/i.exec(plain) ?? [];
+  const [, sign, whole = "", fraction = "", power] = /^([+-]?)0x(?=\.?[\da-f])([\da-f]*)(?:\.([\da-f]*))?p([+-]?\d+)$/i.exec(plain) ?? [];
   return power === undefined ? Number.NaN : Number(`${sign}1`) * Number(BigInt(`0x${whole}${fraction}`)) * 2 ** (Number(power) - 4 * fraction.length);
 }
 

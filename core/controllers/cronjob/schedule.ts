@@ -34,7 +34,7 @@ const YEARS_MAX = 5;
 
 /** `zone` holds where the schedule names none. Throws for what is no schedule. */
 export function parseSchedule(text: string, zone: Zone): Schedule {
-  const named = /^(?:CRON_)?TZ=(\S+)\s+(.*)$/.exec(text);
+  const named = /^(?:CRON_)?TZ=(\S+)\s+(?!\s)(.*)$/.exec(text);
   const where = named === null ? zone : zoneNamed(named[1] ?? "");
   const spec = (named?.[2] ?? text).trim();
   if (spec.startsWith(EVERY)) return every(Number(parseDurationNs(spec.slice(EVERY.length)) / 1_000_000n));

@@ -2,7 +2,8 @@ import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import type { Swagger } from "../../api/openapi/v2.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
-import { refuseRedirect } from "./aggregator.ts";
+import { silentLog } from "../../observe/log.ts";
+import { refuseRedirect, withPart } from "./aggregator.ts";
 import { resourcesIn, resourcesOfList } from "./discovered.ts";
 import { identityHeaders } from "./identity.ts";
 import { MANAGED_LABEL, planLocal, type Wanted } from "./local-plan.ts";
@@ -79,6 +80,17 @@ test("another server's OpenAPI is merged in: its group's paths alone, with what 
   expect(merged.paths).toEqual({ "/api/": {}, "/apis/g/v1/things": { get: { parameters: [{ name: "watch", in: "query" }], schema: { $ref: "#/definitions/Thing" } } } });
   expect(merged.definitions).toEqual({ Meta: { type: "object" }, Taken: { type: "string" }, Thing: { properties: { a: { $ref: "#/definitions/Taken_v2" }, m: { $ref: "#/definitions/Meta" } } }, Taken_v2: { type: "integer" } });
   expect(own.paths).toEqual({ "/api/": {} });
+});
+
+test("another server's OpenAPI that has no end, or is none, costs its part alone", () => {
+  const own = { swagger: "2.0", info: { title: "Kubernetes", version: "v1" }, paths: { "/api/": {} }, definitions: {}, securityDefinitions: {}, security: [] } as never;
+  const parameters: Record<string, object> = Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`p${i}`, { a: { $ref: `#/parameters/p${i + 1}` }, b: { $ref: `#/parameters/p${i + 1}` } }]));
+  const path = { "/apis/g/v1/things": { $ref: "#/parameters/p0" } };
+  expect(withPart(own, { paths: path, parameters: { p0: { $ref: "#/parameters/p0" } } }, "/apis/g/v1", silentLog).paths).toHaveProperty(["/apis/g/v1/things"]);
+  expect(withPart(own, { paths: path, parameters }, "/apis/g/v1", silentLog).paths).toHaveProperty(["/apis/g/v1/things"]);
+  let deep: object = {};
+  for (let i = 0; i < 200_000; i++) deep = { deep };
+  expect(withPart(own, { paths: { "/apis/g/v1/things": deep } }, "/apis/g/v1", silentLog)).toBe(own);
 });
 
 test("a server behind this one sends nobody elsewhere", () => {

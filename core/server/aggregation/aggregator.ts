@@ -36,7 +36,7 @@ import { identityHeaders } from "./identity.ts";
 import { apiServiceName } from "./local-plan.ts";
 import { localServices } from "./local-services.ts";
 import { escapedPath, sortedQuery } from "./location.ts";
-import { mergeOpenApi } from "./merge-openapi.ts";
+import { mergeOpenApi, type SwaggerPart } from "./merge-openapi.ts";
 import { RemoteCatalog } from "./remote-documents.ts";
 
 export interface Aggregation {
@@ -133,10 +133,20 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
       if (parts.length === 0) return undefined;
       return {
         hash: parts.map(({ etag, prefix }) => `${prefix}=${etag}`).toSorted().join(" "),
-        add: (document) => parts.reduce((whole, { document: part, prefix }) => mergeOpenApi(whole, part, prefix), document),
+        add: (document) => parts.reduce((whole, { document: part, prefix }) => withPart(whole, part, prefix, deps.log), document),
       };
     },
   };
+}
+
+/** One that is no such document, or too deep to go through, costs its server's part alone. */
+export function withPart(whole: Swagger, part: SwaggerPart, prefix: string, log: Pick<Log, "debug">): Swagger {
+  try {
+    return mergeOpenApi(whole, part, prefix);
+  } catch (error) {
+    log.debug("an extension API server's OpenAPI is left out", { prefix, error });
+    return whole;
+  }
 }
 
 /** Source: handler_proxy.go proxyError, which is Go's http.Error */

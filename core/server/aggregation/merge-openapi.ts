@@ -71,7 +71,7 @@ function replace(value: unknown, change: (ref: string) => { readonly ref?: strin
   if (typeof $ref === "string") {
     const other = change($ref);
     if (other?.ref !== undefined) return { ...value, $ref: other.ref };
-    if (other) return replace(other.content, change);
+    if (other) return other.content; // as it is: what names itself would never end
     return value;
   }
   return Object.fromEntries(Object.entries(value).map(([key, one]) => [key, replace(one, change)]));

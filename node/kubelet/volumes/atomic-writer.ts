@@ -93,11 +93,12 @@ function validatePath(path: string): void {
 async function syncLinks(directory: string, payload: Payload, taken: ReadonlySet<string>): Promise<void> {
   const wanted = new Set([...payload.keys()].map((path) => path.split("/")[0]!).filter((name) => !taken.has(name)));
   const typeOf = (name: string): "dir" | "file" => (payload.has(name) ? "file" : "dir");
-  const ownerOf = (name: string): number | undefined => [...payload].find(([path, { uid }]) => uid !== undefined && path.split("/")[0] === name)?.[1].uid;
+  const owners = new Map<string, number>(); // gathered once: of empty files there may be as many as a ConfigMap has keys
+  for (const [path, { uid }] of payload) if (uid !== undefined && !owners.has(path.split("/")[0]!)) owners.set(path.split("/")[0]!, uid);
   for (const name of wanted) {
     if ((await readlinkIfThere(join(directory, name))) === join(DATA, name)) continue;
     await symlinkAnew(join(DATA, name), join(directory, name), typeOf(name));
-    const uid = ownerOf(name);
+    const uid = owners.get(name);
     if (uid !== undefined && process.platform !== "win32") await lchown(join(directory, name), uid, -1);
   }
   for (const { name } of await readdir(directory, { withFileTypes: true })) if (!name.startsWith("..") && !wanted.has(name) && !taken.has(name)) await rm(join(directory, name), { recursive: true, force: true });

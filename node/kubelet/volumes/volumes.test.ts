@@ -54,6 +54,19 @@ test.runIf(process.platform === "linux" && process.getuid?.() === 0)("a file tha
   expect(["token", "ca", "d"].map((name) => [lstatSync(join(directory, name)).uid, statSync(join(directory, name)).uid])).toEqual([[1234, 1234], [0, 0], [1234, 0]]);
 });
 
+test("however many files there are, all are gone through a few times: a ConfigMap may have a hundred thousand keys of nothing", async () => {
+  class Counted extends Map<string, Payload extends ReadonlyMap<string, infer F> ? F : never> {
+    rounds = 0;
+    override [Symbol.iterator]() {
+      this.rounds++;
+      return super[Symbol.iterator]();
+    }
+  }
+  const payload = new Counted(files(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`k${i}`, ""]))));
+  await write(payload);
+  expect([readdirSync(directory).length, payload.rounds < 10]).toEqual([102, true]);
+});
+
 test("files that cannot be written leave what was there, and nothing else", async () => {
   await write(files({ a: "1" }));
   const before = readdirSync(directory);

@@ -170,10 +170,10 @@ function keepReported(next: Pod, old: Readonly<Pod>): void {
   const status = (next.status ??= {});
   if (!status.qosClass && old.status?.qosClass) status.qosClass = old.status.qosClass;
   if (!status.observedGeneration && old.status?.observedGeneration) status.observedGeneration = old.status.observedGeneration;
-  const before = new Map<string, (number | undefined)[]>();
-  for (const { type, observedGeneration } of old.status?.conditions ?? []) before.set(type, [...(before.get(type) ?? []), observedGeneration]);
+  const before = Map.groupBy(old.status?.conditions ?? [], ({ type }) => type), seen = new Map<string, number>();
   for (const condition of status.conditions ?? []) {
-    const observed = before.get(condition.type)?.shift();
+    const nth = seen.get(condition.type) ?? 0, observed = before.get(condition.type)?.[nth]?.observedGeneration;
+    seen.set(condition.type, nth + 1);
     if (!condition.observedGeneration && observed) condition.observedGeneration = observed;
   }
 }
