@@ -81,6 +81,7 @@ const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_S
 
 function tlsReason({ code = "", message }: Pick<NodeJS.ErrnoException, "code" | "message">): string {
   if (code === "ECONNRESET" && message.includes("before secure TLS connection")) return "EOF"; // closed by somebody who speaks something else
+  if (message.includes("WRONG_VERSION_NUMBER")) return "tls: first record does not look like a TLS handshake"; // as plain HTTP is answered
   if (UNKNOWN_AUTHORITY.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
   return `tls: ${message}`;

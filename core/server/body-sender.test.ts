@@ -1,7 +1,9 @@
 import { rmSync } from "node:fs";
+import { once } from "node:events";
 import * as http2 from "node:http2";
 import { request as ask } from "node:https";
 import type { Readable } from "node:stream";
+import * as tls from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { assemble } from "../api/codec/pieces.ts";
@@ -55,6 +57,22 @@ test("what watches begin with arrives whole, however slowly it is read, though i
   client.destroy();
   const expected = `${entries.map((entry) => `{"type":"ADDED","object":${entry.json().toString()}}\n`).join("")}{"type":"MODIFIED","object":${entries[7]!.json().toString()}}\n`;
   for (const text of texts) expect(text === expected).toBe(true);
+});
+
+test("HTTP/1.0 keeps its connection if it asks for that and an answer's end is known", async () => {
+  async function* batches(): AsyncIterable<readonly WatchItem[]> { yield [{ type: "ADDED", entry: entryOf(1) }]; }
+  let answer: Answer = { type: "object", status: 200, object: { apiVersion: "v1", kind: "Status" } } as unknown as Answer;
+  const { port, ca } = await serve(() => answer);
+  const socket = tls.connect({ port, host: "localhost", ca });
+  const ended = new Promise<string>((resolve) => socket.once("end", () => resolve("ended")));
+  const say = async (connection: string): Promise<string> => {
+    socket.write(`GET /api/v1/configmaps HTTP/1.0\r\n${connection}\r\n`);
+    return String((await once(socket, "data"))[0]);
+  };
+  for (const _ of [1, 2]) expect(await say("Connection: Keep-Alive\r\n")).toMatch(/^HTTP\/1.1 200 (?=[\s\S]*content-length: \d)[\s\S]*connection: keep-alive/i);
+  answer = { type: "watch", served, batches: batches() };
+  expect(await say("Connection: Keep-Alive\r\n")).toMatch(/^HTTP\/1.1 200 [\s\S]*connection: close/i);
+  expect(await ended).toBe("ended");
 });
 
 test("a block is lent again once its bytes have been taken, and never when somebody may still read them", async () => {

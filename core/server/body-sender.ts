@@ -51,8 +51,10 @@ export class BodySender {
     const isShort = length <= (zips ? GZIP_AT_ONCE_BYTES_MAX : BLOCK_BYTES);
     const whole = isShort || request.method === "HEAD" ? joined(body, length) : undefined;
     const sent = whole && zips ? gzipSync(whole, { level: GZIP_LEVEL }) : whole;
-    if (sent) response.setHeader("content-length", sent.length);
-    else if (!zips) response.setHeader("content-length", length);
+    if (sent || !zips) {
+      response.setHeader("content-length", sent ? sent.length : length);
+      keepAsAsked(response);
+    }
     if (request.method === "HEAD") response.end();
     else if (sent) endWith(response, sent);
     else await (zips ? this.#sendZipped(response, body, signal) : this.#sendBlocks(response, body, signal));
@@ -148,6 +150,14 @@ function endWith(response: ServerResponse, body: Uint8Array): void {
   if (stream.closed || stream.destroyed) return;
   stream.respond({ ":status": response.statusCode, ...response.getHeaders() });
   stream.end(body);
+}
+
+/** HTTP/1.0 keeps a connection if both say so, and the answer's end is known by its length. Load tools of that version (ab -k) would shake hands for each request. */
+function keepAsAsked(response: ServerResponse): void {
+  const { httpVersion, headers: { connection = "" } } = response.req;
+  if (httpVersion !== "1.0" || !/\bkeep-alive\b/i.test(connection) || response.hasHeader("connection")) return; // what it has says that the server stops
+  response.shouldKeepAlive = true;
+  response.setHeader("connection", "keep-alive");
 }
 
 /** With these, HTTP/2's streams end with the head. */
