@@ -13,6 +13,9 @@ let switchedOn: ReadonlySet<string> = new Set();
 /** Of these gates fields are kept. Of the whole process, as the facts of the API are: said once, before anything is served. */
 export function keepFieldsOf(gates: ReadonlySet<string>): void { switchedOn = gates; }
 
+/** Whether fields of this gate are kept, or values of it allowed, also where there were none before. */
+export function keepsFieldsOf(gate: string): boolean { return switchedOn.has(gate); }
+
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
 export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
   if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);

@@ -11,6 +11,7 @@ import type { TemplateMeta } from "../../../api/meta/object-meta.ts";
 import { localNonReserved } from "../checks/paths.ts";
 import { isDivisibleHugePage, isHugePage, type ResourceList } from "../checks/resources.ts";
 import { containersOf } from "./containers.ts";
+import { keepsFieldsOf } from "./disabled-fields.ts";
 import { hasHostSysctl } from "./validation/sysctls.ts";
 
 export interface PodRules {
@@ -52,7 +53,7 @@ export function podRules(isPod: boolean, old?: OldPod): PodRules {
       restartPolicy !== "Always" && (resizePolicy ?? []).some((policy) => policy.restartPolicy === "RestartContainer")),
     allowVolumeDevicesInUserNamespace: spec?.hostUsers === false && [...containersOf(spec)].some(({ container }) => (container.volumeDevices ?? []).length > 0),
     allowHostNetworkInUserNamespace: spec?.hostUsers === false && spec.hostNetwork === true,
-    allowComparisonTolerations: (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
+    allowComparisonTolerations: keepsFieldsOf("TaintTolerationComparisonOperators") || (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
     allowSeLinuxMountOption: spec?.securityContext?.seLinuxChangePolicy !== undefined,
   };
 }
