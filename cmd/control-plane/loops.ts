@@ -84,7 +84,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
   /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */
   const led = enabled("controllers") ? leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
     ...allControllers({
-      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues,
+      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues, gates,
       log: log.with({ part: "controllers" }),
       complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"),
       tellRunning: (running) => { state.controllers = running; },

@@ -15,7 +15,7 @@ import { controllerRevisions } from "./apps/controller-revision.ts";
 import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
 import { replicaSets } from "./apps/replica-set.ts";
-import { statefulSets } from "./apps/stateful-set.ts";
+import { statefulSetDefinition } from "./apps/stateful-set.ts";
 import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
@@ -106,7 +106,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
   return [
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
-    any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
+    any(deployments), any(replicaSets), any(statefulSetDefinition({ maxUnavailable: gates.has("MaxUnavailableStatefulSet") })), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
     any(leaseDefinition({ coordinated: gates.has("CoordinatedLeaderElection") })), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
