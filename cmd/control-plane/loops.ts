@@ -100,7 +100,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const controllers = [events, ...(storageVersions ? [storageVersions] : []), ...led, ...electing];
   if (!enabled("scheduler")) return controllers;
   return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
-    told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling })),
+    told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, gates, ...scheduling })),
   ])];
 }
 
