@@ -16,7 +16,7 @@ import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
 import { replicaSets } from "./apps/replica-set.ts";
 import { statefulSetDefinition } from "./apps/stateful-set.ts";
-import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscaler.ts";
+import { horizontalPodAutoscalerDefinition } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
@@ -110,7 +110,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(leaseDefinition({ coordinated: gates.has("CoordinatedLeaderElection") })), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
-    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(podCertificateRequests), any(eventsV1), any(horizontalPodAutoscalers),
+    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(podCertificateRequests), any(eventsV1), any(horizontalPodAutoscalerDefinition({ toZero: gates.has("HPAScaleToZero") })),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
     any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
     any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests), any(storageVersions), any(storageVersionMigrations),
