@@ -34,7 +34,7 @@ import { nodes } from "./core/node.ts";
 import { persistentVolumeClaims } from "./core/persistent-volume-claim/persistent-volume-claim.ts";
 import { persistentVolumes } from "./core/persistent-volume/persistent-volume.ts";
 import { pods } from "./core/pod/pod.ts";
-import { keepFieldsOf } from "./core/pod/disabled-fields.ts";
+import { keepFieldsOf } from "./generic/switched-on.ts";
 import { podTemplates } from "./core/pod-template.ts";
 import { replicationControllers } from "./core/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";

@@ -32,8 +32,8 @@ function bound(on: string): PersistentVolume { return volume("v", { on, claimRef
 
 const using = (...claims: string[]): Pod => pod("p", { volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })) });
 
-function placed(wanted: Pod, objects: readonly ApiObject[], running: readonly (readonly [Pod, string])[] = []): string {
-  const result = place(candidate(wanted), schedulingCluster({ nodes, objects, placed: running }), DEFAULT_PROFILE, { random: first, start: { next: 0 } });
+function placed(wanted: Pod, objects: readonly ApiObject[], running: readonly (readonly [Pod, string])[] = [], gates: ReadonlySet<string> = new Set()): string {
+  const result = place(candidate(wanted), schedulingCluster({ nodes, objects, placed: running, gates }), DEFAULT_PROFILE, { random: first, start: { next: 0 } });
   return result.type === "node" ? result.node : result.message;
 }
 
@@ -124,4 +124,13 @@ test.each<[string, Record<string, string>, string]>([
   const binder = new VolumeBinder({ client, clock: systemClock, storage: cluster.storage, node: (name) => cluster.node(name) });
   const reservation = binder.reserve({ bind: [], provision: [told] }, "a")!;
   await expect(binder.bind(reservation, 1000, new AbortController().signal)).rejects.toThrow(new Error(`binding volumes: ${message}`));
+});
+
+test("a driver that says so keeps pods with its volumes off nodes that lack it, where its gate is on", () => {
+  const on = (name: string): ApiObject => stored("storage.k8s.io/v1", "CSINode", name, { spec: { drivers: [{ name: "csi", nodeID: name }] } });
+  const driver = (preventPodSchedulingIfMissing: boolean): ApiObject => stored("storage.k8s.io/v1", "CSIDriver", "csi", { spec: { preventPodSchedulingIfMissing } });
+  const objects = [claim("c", { volumeName: "v" }), volume("v", { driver: "csi" })];
+  const scaling = (...more: ApiObject[]) => placed(using("c"), [...objects, ...more], [], new Set(["VolumeLimitScaling"]));
+  expect([scaling(), scaling(driver(false)), placed(using("c"), [...objects, driver(true)])]).toEqual(["a", "a", "a"]);
+  expect([scaling(driver(true)), scaling(driver(true), on("b")), scaling(driver(true), on("a"), on("b"))]).toEqual(["0/2 nodes are available: 2 csi CSI driver is not installed on the node.", "b", "a"]);
 });

@@ -8,10 +8,10 @@ import type { PodAffinityTerm, PodSpec, TopologySpreadConstraint } from "../../.
 import { validateLabelSelector } from "../../../api/meta/label-selector.ts";
 import { labelValue } from "../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../api/meta/object-meta.ts";
+import { keepsFieldsOf } from "../../generic/switched-on.ts";
 import { localNonReserved } from "../checks/paths.ts";
 import { isDivisibleHugePage, isHugePage, type ResourceList } from "../checks/resources.ts";
 import { containersOf } from "./containers.ts";
-import { keepsFieldsOf } from "./disabled-fields.ts";
 import { hasHostSysctl } from "./validation/sysctls.ts";
 
 export interface PodRules {

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../../api/gen/core.v1.ts";
 import { formatFieldError } from "../../../../api/meta/field-error.ts";
-import { keepFieldsOf } from "../disabled-fields.ts";
+import { keepFieldsOf } from "../../../generic/switched-on.ts";
 import { pods } from "../pod.ts";
 
 function pod(spec: object): Pod {
