@@ -41,6 +41,7 @@ import { podGcController } from "./podgc/podgc.ts";
 import { claimProtectionController, classProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
 import { resourceClaimControllers } from "./resourceclaim/resourceclaim.ts";
+import { resourcePoolStatusController } from "./resourcepoolstatus/resourcepoolstatus.ts";
 import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
 import { rootCaController } from "./rootca/rootca.ts";
 import { type ControllerMetrics, controllerMetrics, runController } from "./run-controller.ts";
@@ -162,6 +163,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
     ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
+    ["resourcepoolstatusrequest-controller", () => (deps.gates?.has("DRAResourcePoolStatus") ? [resourcePoolStatusController(deps)] : [])],
     ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],

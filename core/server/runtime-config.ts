@@ -63,7 +63,7 @@ function versionsOf(group: string): string[] {
 }
 
 /** What gates need beside them before anything can come of them. */
-const LIVES_ON: Readonly<Record<string, string>> = { DRADeviceTaintRules: "resource.k8s.io/v1beta2/devicetaintrules" };
+const LIVES_ON: Readonly<Record<string, string>> = { DRADeviceTaintRules: "resource.k8s.io/v1beta2/devicetaintrules", DRAResourcePoolStatus: "resource.k8s.io/v1alpha3/resourcepoolstatusrequests" };
 
 /** Of the gates those that need no resource, or one that is served; and what the others lack. Upstream's parts wait for what is not served, and do nothing meanwhile. */
 export function gatesWithTheirResources(gates: ReadonlySet<string>, served: readonly ResourceRow[]): { readonly gates: ReadonlySet<string>; readonly lacking: readonly { readonly gate: string; readonly resource: string }[] } {
