@@ -201,7 +201,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   processMetrics(metrics, clock);
   buildMetrics(metrics, versionInfo());
 
-  const scheduling = schedulerSetup(settings, clock);
+  const scheduling = schedulerSetup(settings, clock, gates);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock, gates: workable });
   const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, gates, events: () => events, clock, log });
   let customResourcesServed = false;
@@ -274,7 +274,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const ports = components({
     state, authenticator, authorizer, debug, isShared, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
     controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
-    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
+    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, gates, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
   listener.onReload(ports.reloadCertificates);
   identity.onOtherCas(listener.reloadCertificates);

@@ -23,7 +23,7 @@ const GROUPS: readonly FeatureGate[] = [
 ];
 
 /** Off by default and there all the same, for who switches them on. */
-const OPT_IN: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource", "DRADeviceTaintRules", "DRAResourcePoolStatus", "HPAScaleToZero", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity", "PersistentVolumeClaimUnusedSinceTime", "PodCertificateRequest", "StorageVersionAPI", "StorageVersionMigrator", "TaintTolerationComparisonOperators", "VolumeLimitScaling"];
+const OPT_IN: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource", "DRADeviceTaintRules", "DRAResourcePoolStatus", "HPAScaleToZero", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity", "PersistentVolumeClaimUnusedSinceTime", "PodCertificateRequest", "StorageCapacityScoring", "StorageVersionAPI", "StorageVersionMigrator", "TaintTolerationComparisonOperators", "VolumeLimitScaling"];
 
 export function featureGates(): readonly FeatureGate[] {
   return [...GROUPS, ...gatesText.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line): FeatureGate => {

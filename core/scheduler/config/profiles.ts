@@ -25,8 +25,9 @@ export interface SchedulerSettings {
 const TOTAL_WEIGHT_MAX = Math.floor((2 ** 63 - 1) / 100);
 const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort", "placementGenerate", "placementScore"] as const satisfies readonly ExtensionPoint[];
 
-export function schedulerSettings(text: string): SchedulerSettings {
-  const configuration = readConfiguration(text);
+/** `gates`: those that are off by default and were switched on. */
+export function schedulerSettings(text: string, gates?: ReadonlySet<string>): SchedulerSettings {
+  const configuration = readConfiguration(text, gates);
   const problems = validateConfiguration(configuration);
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
