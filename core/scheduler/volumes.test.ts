@@ -133,6 +133,8 @@ test("a driver that says so keeps pods with its volumes off nodes that lack it, 
   const objects = [claim("c", { volumeName: "v" }), volume("v", { driver: "csi" })];
   const scaling = (...more: ApiObject[]) => placed(using("c"), [...objects, ...more], [], new Set(["VolumeLimitScaling"]));
   expect([scaling(), scaling(driver(false)), placed(using("c"), [...objects, driver(true)])]).toEqual(["a", "a", "a"]);
+  const none: ApiObject = stored("storage.k8s.io/v1", "CSINode", "a", { spec: { drivers: null } }); // as it is without any
+  expect(scaling(driver(true), none)).toBe("0/2 nodes are available: 2 csi CSI driver is not installed on the node.");
   expect([scaling(driver(true)), scaling(driver(true), on("b")), scaling(driver(true), on("a"), on("b"))]).toEqual(["0/2 nodes are available: 2 csi CSI driver is not installed on the node.", "b", "a"]);
 });
 

@@ -108,7 +108,7 @@ export const nodeVolumeLimits: Filter = {
     const required = gates.has(SCALING) ? [...new Set(wanted.values())].filter((driver) => storage.csiDriver(driver)?.spec.preventPodSchedulingIfMissing) : [];
     return {
       reject({ name, pods }) {
-        const missing = required.find((driver) => !storage.csiNode(name)?.spec.drivers.some((one) => one.name === driver));
+        const missing = required.find((driver) => !(storage.csiNode(name)?.spec.drivers ?? []).some((one) => one.name === driver));
         if (missing !== undefined) return resolvable(`${missing} CSI driver is not installed on the node`);
         const limits = new Map((storage.csiNode(name)?.spec.drivers ?? []).flatMap(({ name: driver, allocatable }) => (allocatable?.count == null ? [] : [[driver, allocatable.count] as const])));
         if (limits.size === 0) return undefined;
