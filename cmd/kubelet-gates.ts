@@ -14,7 +14,7 @@ const OBEYED: readonly string[] = [
 ];
 
 /** Those that are the server's to switch on: where it lets pods ask, a node gives. */
-const FOLLOWED: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection", "PodCertificateRequest"];
+const FOLLOWED: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection", "PodCertificateRequest", "TaintTolerationComparisonOperators"];
 
 /** What each needs, of those that a kubelet may be told to do without. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {

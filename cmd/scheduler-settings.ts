@@ -1,5 +1,6 @@
 /** What --scheduler-config, or --kube-scheduler-arg config=FILE, makes of the scheduler. Files that the configuration names are read here. */
 import type { ExtenderConfig } from "../core/scheduler/config/configuration.ts";
+import { WITHOUT_FILE } from "../core/scheduler/config/configz.ts";
 import { schedulerSettings } from "../core/scheduler/config/profiles.ts";
 import { Extender, type TlsFiles } from "../core/scheduler/extender.ts";
 import { defaultProfile, type Profile } from "../core/scheduler/plugins.ts";
@@ -30,7 +31,7 @@ export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Setti
     else if (name === "config") file ??= { setting: "kube-scheduler-arg config", path: value };
     else checkOther("kube-scheduler-arg", text, { others: OTHER_SCHEDULER_SETTINGS, known: ["config=FILE, a KubeSchedulerConfiguration", ...LISTENING_NAMES] });
   }
-  if (file === undefined) return { profiles: [defaultProfile(gates)], extenders: [], listening };
+  if (file === undefined) return { profiles: gates.has("StorageCapacityScoring") ? schedulerSettings(WITHOUT_FILE, gates).profiles : [defaultProfile(gates)], extenders: [], listening };
   return fromFile(file.setting, file.path, (text) => {
     const { profiles, extenders, backoff } = schedulerSettings(text, gates);
     return { profiles, backoff, listening, text, extenders: extenders.map((config) => new Extender(config, { clock, tls: filesOf(config) })) };

@@ -56,11 +56,12 @@ export interface SchedulingCluster extends Cluster {
   readonly snapshot: Snapshot;
 }
 
-export function schedulingCluster({ nodes = [], placed = [], nominated = [], objects = [] }: {
+export function schedulingCluster({ nodes = [], placed = [], nominated = [], objects = [], gates = new Set() }: {
   readonly nodes?: readonly Node[];
   readonly placed?: readonly (readonly [Pod, string])[];
   readonly nominated?: readonly (readonly [Pod, string])[];
   readonly objects?: readonly ApiObject[];
+  readonly gates?: ReadonlySet<string>;
 }): SchedulingCluster {
   const snapshot = new Snapshot();
   for (const one of nodes) snapshot.setNode(one);
@@ -70,7 +71,7 @@ export function schedulingCluster({ nodes = [], placed = [], nominated = [], obj
   return {
     snapshot, nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), image: (name) => snapshot.image(name), pods: snapshot.pods, nominatedTo: (name) => snapshot.nominatedTo(name),
     storage: storageFrom(informers), owners: ownersFrom(informers),
-    devices: devicesFrom(informers), devicePlans: new WeakMap(), clocks: { nowMs: () => 0, uptimeMs: () => 0 },
+    gates, devices: devicesFrom(informers, gates), devicePlans: new WeakMap(), clocks: { nowMs: () => 0, uptimeMs: () => 0 },
   };
 }
 

@@ -32,7 +32,7 @@ import type { Permission } from "./permission.ts";
 
 interface Options extends Pick<Permission, "authorizer" | "resolver"> {
   readonly args: ApiServerArgs;
-  /** Feature gates that are off by default and were switched on, of which there is work: see workingGates. */
+  /** Feature gates that are off by default and were switched on, of which there is work: see gatesWithTheirResources. */
   readonly gates: ReadonlySet<string>;
   readonly registry: Registry;
   readonly client: Client;

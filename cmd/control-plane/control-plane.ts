@@ -68,7 +68,7 @@ import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
 import { logMeter, streamMeter } from "../../core/server/node-proxy/log-metrics.ts";
 import { openApiPaths } from "../../core/server/openapi.ts";
 import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
-import { runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
+import { gatesWithTheirResources, runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
 import { nodeProxyHandlers } from "../../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../../core/server/special/special.ts";
 import { certificateMetrics } from "../../core/server/certificate-metrics.ts";
@@ -110,7 +110,6 @@ import { loopsOf } from "./loops.ts";
 import { controlPlaneRole } from "./node-role.ts";
 import { permissionOf } from "./permission.ts";
 import { openState } from "./state.ts";
-import { workingGates } from "./working-gates.ts";
 
 /** Longer than a write may take, admission webhooks (30 s) included. */
 const CLAIM_SECONDS = 60;
@@ -167,8 +166,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...servedResources(args.list("runtime-config"), gates), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ gates, serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
-  const working = workingGates(gates, registry);
+  const served = servedResources(args.list("runtime-config"), gates);
+  const { gates: working, lacking } = gatesWithTheirResources(gates, served);
+  for (const one of lacking) log.warn("a feature gate does nothing until its resource is served: give --kube-apiserver-arg runtime-config", one);
+  const registry: Registry = new Registry([...served, ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ gates, serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
 
   const serverId = apiServerId(node.name);
   const identity = await identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
@@ -205,7 +206,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   buildMetrics(metrics, versionInfo());
 
   const scheduling = schedulerSetup(settings, clock, gates);
-  const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
+  const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock, gates: working });
   const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, gates, events: () => events, clock, log });
   let customResourcesServed = false;
   const aliveUntilMs = clock.uptimeMs() + (args.durationMs("livez-grace-period") ?? 0);

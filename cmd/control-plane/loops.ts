@@ -41,7 +41,7 @@ interface Options {
   readonly controlling: ControllerSettings;
   readonly scheduling: SchedulerSetup;
   readonly explainer: SchedulingExplainer;
-  /** Feature gates that are off by default and were switched on, of which there is work: see workingGates. */
+  /** Feature gates that are off by default and were switched on, of which there is work: see gatesWithTheirResources. */
   readonly gates: ReadonlySet<string>;
   /** Of the Lease by which servers agree on who elects leaders; absent: LeaseCandidates are not elected from. */
   readonly election: LeaseTimes | undefined;
@@ -84,7 +84,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
   /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */
   const led = enabled("controllers") ? leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
     ...allControllers({
-      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues,
+      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues, gates,
       log: log.with({ part: "controllers" }),
       complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"), groupsJobs: gates.has("WorkloadWithJob"),
       tellRunning: (running) => { state.controllers = running; },
@@ -100,7 +100,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const controllers = [events, ...(storageVersions ? [storageVersions] : []), ...led, ...electing];
   if (!enabled("scheduler")) return controllers;
   return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
-    told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, podGroups: gates.has("GenericWorkload"), ...scheduling })),
+    told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, gates, ...scheduling })),
   ])];
 }
 

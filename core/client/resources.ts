@@ -18,6 +18,7 @@ import type { RuntimeClass } from "../api/gen/node.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from "../api/gen/rbac.v1.ts";
 import type { DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice } from "../api/gen/resource.v1.ts";
+import type { DeviceTaintRule, ResourcePoolStatusRequest } from "../api/gen/resource.v1alpha3.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { PodGroup, Workload } from "../api/gen/scheduling.v1alpha2.ts";
 import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass } from "../api/gen/storage.v1.ts";
@@ -109,6 +110,12 @@ export const CLUSTER_ROLE_BINDINGS = ref<ClusterRoleBinding>("rbac.authorization
 export const CLUSTER_ROLES = ref<ClusterRole>("rbac.authorization.k8s.io", "v1", "clusterroles", "ClusterRole", CLUSTER);
 export const ROLE_BINDINGS = ref<RoleBinding>("rbac.authorization.k8s.io", "v1", "rolebindings", "RoleBinding", NAMESPACED);
 export const ROLES = ref<Role>("rbac.authorization.k8s.io", "v1", "roles", "Role", NAMESPACED);
+
+// resource.k8s.io/v1alpha3
+export const RESOURCE_POOL_STATUS_REQUESTS = ref<ResourcePoolStatusRequest>("resource.k8s.io", "v1alpha3", "resourcepoolstatusrequests", "ResourcePoolStatusRequest", CLUSTER);
+
+// resource.k8s.io/v1beta2
+export const DEVICE_TAINT_RULES = ref<DeviceTaintRule>("resource.k8s.io", "v1beta2", "devicetaintrules", "DeviceTaintRule", CLUSTER);
 
 // resource.k8s.io/v1
 export const DEVICE_CLASSES = ref<DeviceClass>("resource.k8s.io", "v1", "deviceclasses", "DeviceClass", CLUSTER);

@@ -19,7 +19,7 @@ import { daemonSetController } from "./daemonset/daemonset.ts";
 import type { Controller } from "./controller.ts";
 import type { ControllerDeps } from "./deps.ts";
 import { deploymentController } from "./deployment/deployment.ts";
-import { deviceTaintEvictionController } from "./devicetainteviction/devicetainteviction.ts";
+import { deviceTaintEvictionControllers } from "./devicetainteviction/devicetainteviction.ts";
 import { disruptionControllers } from "./disruption/disruption.ts";
 import { endpointsController } from "./endpoints/endpoints.ts";
 import { endpointSliceController } from "./endpointslice/endpointslice.ts";
@@ -41,6 +41,7 @@ import { podGcController } from "./podgc/podgc.ts";
 import { claimProtectionController, classProtectionController, podGroupProtectionController, volumeProtectionController } from "./protection/protection.ts";
 import { replicaSetController, replicationController } from "./replicaset/replicaset.ts";
 import { resourceClaimControllers } from "./resourceclaim/resourceclaim.ts";
+import { resourcePoolStatusController } from "./resourcepoolstatus/resourcepoolstatus.ts";
 import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
 import { rootCaController } from "./rootca/rootca.ts";
 import { type ControllerMetrics, controllerMetrics, runController } from "./run-controller.ts";
@@ -160,13 +161,14 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["certificatesigningrequest-approving-controller", () => [csrApprovingController({ ...deps, approveServing })]], ["certificatesigningrequest-cleaner-controller", () => [csrCleanerController(deps)]],
     ["certificatesigningrequest-signing-controller", () => (authorityFor === undefined ? [] : [csrSigningController({ ...deps, authorityFor, lifetimeMs: deps.signingMs, releasedMs: deps.releasedMs })])],
     ["horizontal-pod-autoscaler-controller", () => [horizontalPodAutoscalingController({ ...deps, autoscaling: { ...AUTOSCALING, ...deps.autoscaling } })]], ["disruption-controller", () => disruptionControllers(deps)],
-    ["resourcequota-controller", () => [resourceQuotaController({ ...deps, resyncMs: deps.quotaResyncMs })]], ["resourceclaim-controller", () => resourceClaimControllers(deps)], ["device-taint-eviction-controller", () => [deviceTaintEvictionController(deps)]],
+    ["resourcequota-controller", () => [resourceQuotaController({ ...deps, resyncMs: deps.quotaResyncMs })]], ["resourceclaim-controller", () => resourceClaimControllers(deps)], ["device-taint-eviction-controller", () => deviceTaintEvictionControllers(deps)],
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["podgroup-protection-controller", () => (deps.groupsPods ? [podGroupProtectionController(deps)] : [])],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
     ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
+    ["resourcepoolstatusrequest-controller", () => (deps.gates?.has("DRAResourcePoolStatus") ? [resourcePoolStatusController(deps)] : [])],
     ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],

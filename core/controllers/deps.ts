@@ -15,6 +15,8 @@ export interface ControllerDeps {
   readonly random: Random;
   /** Absent: nothing is counted. */
   readonly metrics?: Metrics | undefined;
+  /** Feature gates that are off by default and were switched on. */
+  readonly gates?: ReadonlySet<string> | undefined;
   /** Absent: templates are as complete as they will ever be. */
   readonly complete?: CompleteTemplate | undefined;
 }

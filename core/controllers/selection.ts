@@ -15,14 +15,14 @@ const NAMES = {
   "persistentvolume-binder-controller": "persistentvolume-binder", "persistentvolume-attach-detach-controller": "attachdetach", "persistentvolume-expander-controller": "persistentvolume-expander", "ephemeral-volume-controller": "ephemeral-volume",
   "clusterrole-aggregation-controller": "clusterrole-aggregation", "persistentvolumeclaim-protection-controller": "pvc-protection", "persistentvolume-protection-controller": "pv-protection", "volumeattributesclass-protection-controller": "", "podgroup-protection-controller": "",
   "ttl-after-finished-controller": "ttl-after-finished", "root-ca-certificate-publisher-controller": "root-ca-cert-publisher", "resourceclaim-controller": "resource-claim-controller",
-  "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner", "validatingadmissionpolicy-status-controller": "", "service-cidr-controller": "", "storage-version-migrator-controller": "svm", "storageversion-garbage-collector-controller": "storage-version-gc", "kube-apiserver-serving-clustertrustbundle-publisher-controller": "", "podcertificaterequest-cleaner-controller": "",
+  "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner", "validatingadmissionpolicy-status-controller": "", "service-cidr-controller": "", "storage-version-migrator-controller": "svm", "storageversion-garbage-collector-controller": "storage-version-gc", "kube-apiserver-serving-clustertrustbundle-publisher-controller": "", "podcertificaterequest-cleaner-controller": "", "resourcepoolstatusrequest-controller": "",
 } as const satisfies Record<string, string>;
 export type ControllerName = keyof typeof NAMES;
 
 /** Upstream's that are none here, since nothing is there for them to do, or for want of their feature. */
 const ABSENT: readonly string[] = [
   "service-ca-certificate-publisher-controller", "service-ca-cert-publisher",
-  "resourcepoolstatusrequest-controller", "selinux-warning-controller",
+  "selinux-warning-controller",
   "service-lb-controller", "service", "node-route-controller", "route", "cloud-node-lifecycle-controller", "cloud-node-lifecycle",
 ];
 

@@ -1,9 +1,10 @@
 /**
  * Taints and tolerations.
  *
- * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go, api/core/v1/toleration.go
+ * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go
  */
 import type { Taint, Toleration } from "../api/gen/core.v1.ts";
+import { tolerates } from "../api/meta/tolerations.ts";
 
 export const TAINT = {
   notReady: "node.kubernetes.io/not-ready",
@@ -18,13 +19,6 @@ export const TAINT = {
 
 /** The same taint as far as the API is concerned: its value is not part of what it is. */
 export function sameTaint(a: Readonly<Taint>, b: Readonly<Taint>): boolean { return a.key === b.key && a.effect === b.effect; }
-
-function tolerates({ key = "", operator, value = "", effect }: Readonly<Toleration>, taint: Readonly<Taint>): boolean {
-  if (effect && effect !== taint.effect) return false;
-  if (key !== "" && key !== taint.key) return false;
-  if (operator === "Exists") return true;
-  return (operator === undefined || operator === "Equal") && key !== "" && value === (taint.value ?? "");
-}
 
 /** The first toleration of each taint; undefined if one of them is not tolerated. */
 export function tolerationsFor(taints: readonly Readonly<Taint>[], tolerations: readonly Readonly<Toleration>[]): Readonly<Toleration>[] | undefined {

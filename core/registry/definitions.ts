@@ -15,8 +15,8 @@ import { controllerRevisions } from "./apps/controller-revision.ts";
 import { daemonSets } from "./apps/daemon-set.ts";
 import { deployments } from "./apps/deployment.ts";
 import { replicaSets } from "./apps/replica-set.ts";
-import { statefulSets } from "./apps/stateful-set.ts";
-import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscaler.ts";
+import { statefulSetDefinition } from "./apps/stateful-set.ts";
+import { horizontalPodAutoscalerDefinition } from "./autoscaling/horizontal-pod-autoscaler.ts";
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
@@ -34,7 +34,7 @@ import { nodes } from "./core/node.ts";
 import { persistentVolumeClaims } from "./core/persistent-volume-claim/persistent-volume-claim.ts";
 import { persistentVolumes } from "./core/persistent-volume/persistent-volume.ts";
 import { pods } from "./core/pod/pod.ts";
-import { keepFieldsOf } from "./core/pod/disabled-fields.ts";
+import { keepFieldsOf } from "./generic/switched-on.ts";
 import { podTemplates } from "./core/pod-template.ts";
 import { replicationControllers } from "./core/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";
@@ -106,11 +106,11 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
   return [
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
-    any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
+    any(deployments), any(replicaSets), any(statefulSetDefinition({ maxUnavailable: gates.has("MaxUnavailableStatefulSet") })), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
     any(leaseDefinition({ coordinated: gates.has("CoordinatedLeaderElection") })), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloadDefinition(gates)), any(podGroupDefinition(gates)),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
-    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(podCertificateRequests), any(eventsV1), any(horizontalPodAutoscalers),
+    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(podCertificateRequests), any(eventsV1), any(horizontalPodAutoscalerDefinition({ toZero: gates.has("HPAScaleToZero") })),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
     any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
     any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests), any(storageVersions), any(storageVersionMigrations),

@@ -28,6 +28,12 @@ export interface Cluster {
   /** What devices were thought of, by attempt. */
   readonly devicePlans: WeakMap<Candidate, { readonly plan: DevicePlan | { readonly refused: string } | undefined }>;
   readonly clocks: Clocks;
+  /** Feature gates that are off by default and were switched on. */
+  readonly gates: ReadonlySet<string>;
+}
+
+export interface Surroundings extends Clocks {
+  readonly gates?: ReadonlySet<string> | undefined;
 }
 
 /** What stands above pods: their namespaces, and who selects them. */
@@ -39,10 +45,10 @@ export interface Owners {
 }
 
 /** `like`: what has been assumed about other objects there counts here, too. */
-export function clusterOf(snapshot: Snapshot, informers: Informers, clocks: Clocks, like?: Cluster | undefined): Cluster {
+export function clusterOf(snapshot: Snapshot, informers: Informers, { gates = new Set(), ...clocks }: Surroundings, like?: Cluster | undefined): Cluster {
   return {
     nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), image: (name) => snapshot.image(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
-    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers), devicePlans: like?.devicePlans ?? new WeakMap(), clocks,
+    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers, gates), devicePlans: like?.devicePlans ?? new WeakMap(), clocks, gates,
   };
 }
 

@@ -7,9 +7,8 @@ import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { NODES, POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { type Cluster, clusterOf, OWNER_RESOURCES } from "./cluster.ts";
-import { DEVICE_RESOURCES } from "./devices/claims.ts";
-import type { Clocks } from "./devices/plan.ts";
+import { type Cluster, clusterOf, OWNER_RESOURCES, type Surroundings } from "./cluster.ts";
+import { deviceResources } from "./devices/claims.ts";
 import { explainScheduling, type SchedulingExplanation } from "./explain.ts";
 import { DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import type { PodGroups } from "./pod-groups.ts";
@@ -29,13 +28,13 @@ export interface SchedulerView {
 export class SchedulingExplainer {
   readonly #informers: Informers;
   readonly #profiles: readonly Profile[];
-  readonly #clocks: Clocks;
+  readonly #surroundings: Surroundings;
   #view: SchedulerView | undefined;
 
-  constructor({ informers, profiles, clock }: { readonly informers: Informers; readonly profiles: readonly Profile[]; readonly clock: Clock }) {
+  constructor({ informers, profiles, clock, gates }: { readonly informers: Informers; readonly profiles: readonly Profile[]; readonly clock: Clock; readonly gates?: ReadonlySet<string> | undefined }) {
     this.#informers = informers;
     this.#profiles = profiles;
-    this.#clocks = { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() };
+    this.#surroundings = { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs(), gates };
   }
 
   /** Until the returned function is called, answers come out of `view`. */
@@ -50,12 +49,12 @@ export class SchedulingExplainer {
   async explain(namespace: string, name: string, signal: AbortSignal): Promise<SchedulingExplanation | undefined> {
     const informers = this.#informers;
     const view = this.#view;
-    await Promise.all([PODS, NODES, POD_DISRUPTION_BUDGETS, ...(view ? [] : [...OWNER_RESOURCES, ...STORAGE_RESOURCES, ...DEVICE_RESOURCES])].map((ref) => informers.of(ref as typeof PODS).whenSynced(signal)));
+    await Promise.all([PODS, NODES, POD_DISRUPTION_BUDGETS, ...(view ? [] : [...OWNER_RESOURCES, ...STORAGE_RESOURCES, ...deviceResources(this.#surroundings.gates)])].map((ref) => informers.of(ref as typeof PODS).whenSynced(signal)));
     const pod = informers.of(PODS).get(objectKey(namespace, name));
     if (!pod) return undefined;
     const snapshot = view ? view.snapshot.copy(pod.metadata.uid) : this.#observed(pod);
     return explainScheduling(pod, {
-      cluster: clusterOf(snapshot, informers, this.#clocks, view?.cluster),
+      cluster: clusterOf(snapshot, informers, this.#surroundings, view?.cluster),
       profile: this.#profiles.find(({ schedulerName }) => schedulerName === (pod.spec.schedulerName || DEFAULT_SCHEDULER)),
       budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()],
       standing: view?.standing(keyOf(pod)), group: view?.groups?.standing(pod),

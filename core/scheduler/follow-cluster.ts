@@ -1,23 +1,24 @@
 /** What happens in the cluster, told to the snapshot and to the queue: nodes, pods, and all else that decides where a pod can go. */
 import type { Pod } from "../api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
-import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
+import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, DEVICE_TAINT_RULES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, POD_GROUPS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
 import type { Binder } from "./binder.ts";
 import { type ClusterChange, eventsOf } from "./changes.ts";
 import { OWNER_RESOURCES } from "./cluster.ts";
-import { DEVICE_RESOURCES } from "./devices/claims.ts";
+import { deviceResources } from "./devices/claims.ts";
+import { isAbout } from "./devices/taint-rules.ts";
 import type { Parts } from "./parts.ts";
 import { groupOf } from "./pod-groups.ts";
 import { countsTheSame, isEnded } from "./snapshot.ts";
 
 const SOURCES = [
-  NODES, PODS, ...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS, ...DEVICE_RESOURCES,
+  NODES, PODS, ...OWNER_RESOURCES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS, POD_DISRUPTION_BUDGETS,
 ] as const;
 
 /** Resolves once everything is known, with what ends it. */
 export async function followCluster(parts: Parts, binder: Binder, signal: AbortSignal): Promise<() => void> {
-  const { deps: { informers, explainer }, snapshot, cluster, queue, volumes, groups } = parts;
-  await Promise.all([...SOURCES, ...(groups ? [POD_GROUPS] : [])].map((ref) => informers.of(ref as typeof NAMESPACES).whenSynced(signal)));
+  const { deps: { informers, explainer, gates }, snapshot, cluster, queue, volumes, groups } = parts;
+  await Promise.all([...SOURCES, ...deviceResources(gates), ...(groups ? [POD_GROUPS] : [])].map((ref) => informers.of(ref as typeof NAMESPACES).whenSynced(signal)));
   if (signal.aborted) return () => {};
   const changed = (change: ClusterChange): void => parts.changed(change);
   const storageChanged = (change: ClusterChange): void => {
@@ -53,6 +54,10 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
       if (!change.deleted && !change.old) queue.regate("scheduling.k8s.io/PodGroupAdd", groups.keysOf(keyOf(change.object)));
       changed({ of: "pod group", ...change });
     }),
+    gates?.has("DRADeviceTaintRules") ? informers.of(DEVICE_TAINT_RULES).onChange(({ object, old, deleted }) => {
+      if (old && !deleted && Bun.deepEquals(old.spec, object.spec)) return; // its status alone
+      for (const slice of informers.of(RESOURCE_SLICES).list()) if (isAbout(object, slice) || (old && isAbout(old, slice))) changed({ of: "resource slice", object: slice, old: slice, deleted: false });
+    }) : undefined,
   ];
   return () => {
     for (const stop of stops) stop?.();

@@ -49,8 +49,8 @@ export interface SchedulerDeps {
   readonly extenders?: readonly Extender[] | undefined;
   /** How long a pod waits after it fitted nowhere. */
   readonly backoff?: BackoffOptions | undefined;
-  /** Whether PodGroups are served, and pods of one are decided together. */
-  readonly podGroups?: boolean | undefined;
+  /** Feature gates that are off by default and were switched on. */
+  readonly gates?: ReadonlySet<string> | undefined;
   /** Told what this scheduler knows, while it runs. */
   readonly explainer?: SchedulingExplainer | undefined;
 }
@@ -87,10 +87,10 @@ export class Parts {
     this.deps = deps;
     this.extenders = deps.extenders ?? [];
     this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
-    this.cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
+    this.cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs(), gates: deps.gates });
     this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices, onMade: (status) => this.metrics.claimMade(status) });
     this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
-    this.groups = deps.podGroups ? new PodGroups({ podGroup: (key) => informers.of(POD_GROUPS).get(key), isPlaced: (pod) => snapshot.isPlaced(pod) }) : undefined;
+    this.groups = deps.gates?.has("GenericWorkload") ? new PodGroups({ podGroup: (key) => informers.of(POD_GROUPS).get(key), isPlaced: (pod) => snapshot.isPlaced(pod) }) : undefined;
     this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size, hasGroups: this.groups !== undefined });
     const { pluginTook } = this.metrics;
     this.times = { nowMs: () => clock.uptimeMs(), took: pluginTook };

@@ -49,7 +49,7 @@ async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES, rack
   const events = eventWriter({ client, clock, random, log });
   const metrics = metricsRegistry(), profiles = [defaultProfile(gates)];
   const explainer = new SchedulingExplainer({ informers, profiles, clock });
-  const lives = [informers, events, scheduler({ client, nodeName: "server", informers, events, clock, random, log, metrics, profiles, explainer, podGroups: true, backoff: { minMs: 20, maxMs: 200 } })].map((part) => part.run(signal, () => {}));
+  const lives = [informers, events, scheduler({ client, nodeName: "server", informers, events, clock, random, log, metrics, profiles, explainer, gates: new Set(["GenericWorkload"]), backoff: { minMs: 20, maxMs: 200 } })].map((part) => part.run(signal, () => {}));
   const inDefault = (name: string) => ({ metadata: { name, namespace: "default" } });
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
   for (const [rack, cpus] of Object.entries(racks)) for (const [i, cpu] of cpus.entries()) {

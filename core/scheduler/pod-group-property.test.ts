@@ -72,7 +72,7 @@ async function live(seed: number): Promise<{ readonly scheduled: number; readonl
   const { pods, groups, nodes, client, informers, evicted } = world();
   const ended = scheduler({
     client, informers, clock, random, log: silentLog, metrics: metricsRegistry(), nodeName: "server", events: { reporter: () => ({ report: () => {} }) } as never,
-    profiles: [defaultProfile(new Set(["GangScheduling"]))], podGroups: true,
+    profiles: [defaultProfile(new Set(["GangScheduling"]))], gates: new Set(["GangScheduling", "GenericWorkload"]),
   }).run(stop.signal, () => {});
   const gangs = Array.from({ length: random.integer(1, 4) }, (_, i): Gang => { const size = random.integer(1, 5); return { name: `g${i}`, size, minCount: random.integer(1, size) }; });
   const cpus = new Map(Array.from({ length: random.integer(1, 4) }, (_, i) => [`n${i}`, random.integer(1, 4)]));

@@ -110,7 +110,7 @@ export function reaches({ spec }: Readonly<PersistentVolume>, node: Readonly<Nod
   return !spec.nodeAffinity?.required || matchesNodeSelector(spec.nodeAffinity.required, node);
 }
 
-function sizeOf({ spec }: Readonly<PersistentVolumeClaim>): string {
+export function sizeOf({ spec }: Readonly<PersistentVolumeClaim>): string {
   return spec.resources?.requests?.["storage"] ?? "0";
 }
 
@@ -145,10 +145,16 @@ function whyNotProvisioned(claim: Readonly<PersistentVolumeClaim>, node: Readonl
   const allowed = topologies.length === 0 || topologies.some(({ matchLabelExpressions }) => (matchLabelExpressions ?? []).length > 0
     && matchLabelExpressions!.every(({ key, values }) => labels[key] !== undefined && values.includes(labels[key]!)));
   if (!allowed) return NO_VOLUME;
+  return roomFor(claim, node, storage) === "none" ? NO_SPACE : undefined;
+}
+
+/** Where a claim can be provisioned for the node; undefined: its driver does not tell what room it has. */
+export function roomFor(claim: Readonly<PersistentVolumeClaim>, node: Readonly<Node>, storage: Storage): Readonly<CSIStorageCapacity> | "none" | undefined {
+  const found = storage.storageClass(classOf(claim));
   const size = claim.spec.resources?.requests?.["storage"];
-  if (size === undefined || !storage.csiDriver(found.provisioner)?.spec.storageCapacity) return undefined;
-  for (const capacity of storage.capacities()) if (capacity.storageClassName === found.metadata.name && holds(capacity, size) && reachesCapacity(capacity, node)) return undefined;
-  return NO_SPACE;
+  if (!found || size === undefined || !storage.csiDriver(found.provisioner)?.spec.storageCapacity) return undefined;
+  for (const capacity of storage.capacities()) if (capacity.storageClassName === found.metadata.name && holds(capacity, size) && reachesCapacity(capacity, node)) return capacity;
+  return "none";
 }
 
 function holds({ maximumVolumeSize, capacity }: Readonly<CSIStorageCapacity>, size: string): boolean {

@@ -7,6 +7,7 @@ import { candidate, first, node, pod, schedulingCluster, stored } from "../../te
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 import { VolumeBinder } from "./volume-binder.ts";
+import { volumeBindingScore } from "./scores/volumes.ts";
 import { planVolumes, podVolumes } from "./volume-plan.ts";
 
 const nodes = [node("a", { labels: { "topology.kubernetes.io/zone": "z1" } }), node("b", { labels: { "topology.kubernetes.io/zone": "z2" } })];
@@ -32,8 +33,8 @@ function bound(on: string): PersistentVolume { return volume("v", { on, claimRef
 
 const using = (...claims: string[]): Pod => pod("p", { volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })) });
 
-function placed(wanted: Pod, objects: readonly ApiObject[], running: readonly (readonly [Pod, string])[] = []): string {
-  const result = place(candidate(wanted), schedulingCluster({ nodes, objects, placed: running }), DEFAULT_PROFILE, { random: first, start: { next: 0 } });
+function placed(wanted: Pod, objects: readonly ApiObject[], running: readonly (readonly [Pod, string])[] = [], gates: ReadonlySet<string> = new Set()): string {
+  const result = place(candidate(wanted), schedulingCluster({ nodes, objects, placed: running, gates }), DEFAULT_PROFILE, { random: first, start: { next: 0 } });
   return result.type === "node" ? result.node : result.message;
 }
 
@@ -124,4 +125,36 @@ test.each<[string, Record<string, string>, string]>([
   const binder = new VolumeBinder({ client, clock: systemClock, storage: cluster.storage, node: (name) => cluster.node(name) });
   const reservation = binder.reserve({ bind: [], provision: [told] }, "a")!;
   await expect(binder.bind(reservation, 1000, new AbortController().signal)).rejects.toThrow(new Error(`binding volumes: ${message}`));
+});
+
+test("a driver that says so keeps pods with its volumes off nodes that lack it, where its gate is on", () => {
+  const on = (name: string): ApiObject => stored("storage.k8s.io/v1", "CSINode", name, { spec: { drivers: [{ name: "csi", nodeID: name }] } });
+  const driver = (preventPodSchedulingIfMissing: boolean): ApiObject => stored("storage.k8s.io/v1", "CSIDriver", "csi", { spec: { preventPodSchedulingIfMissing } });
+  const objects = [claim("c", { volumeName: "v" }), volume("v", { driver: "csi" })];
+  const scaling = (...more: ApiObject[]) => placed(using("c"), [...objects, ...more], [], new Set(["VolumeLimitScaling"]));
+  expect([scaling(), scaling(driver(false)), placed(using("c"), [...objects, driver(true)])]).toEqual(["a", "a", "a"]);
+  const none: ApiObject = stored("storage.k8s.io/v1", "CSINode", "a", { spec: { drivers: null } }); // as it is without any
+  expect(scaling(driver(true), none)).toBe("0/2 nodes are available: 2 csi CSI driver is not installed on the node.");
+  expect([scaling(driver(true)), scaling(driver(true), on("b")), scaling(driver(true), on("a"), on("b"))]).toEqual(["0/2 nodes are available: 2 csi CSI driver is not installed on the node.", "b", "a"]);
+});
+
+const LEAST = [{ utilization: 0, score: 10 }, { utilization: 100, score: 0 }], MOST = [{ utilization: 0, score: 0 }, { utilization: 100, score: 10 }];
+const of = (name: string): ApiObject => stored("storage.k8s.io/v1", "StorageClass", name, { provisioner: "csi", volumeBindingMode: "WaitForFirstConsumer" });
+const room = (name: string, on: string, capacity: string): ApiObject => stored("storage.k8s.io/v1", "CSIStorageCapacity", `default/${name}-${on}`, { storageClassName: name, capacity, nodeTopology: { matchLabels: { "kubernetes.io/hostname": on } } });
+const csi = stored("storage.k8s.io/v1", "CSIDriver", "csi", { spec: { storageCapacity: true } });
+
+test.each<[what: string, shape: typeof LEAST, wanted: Pod, objects: ApiObject[], scores: number[] | undefined]>([
+  ["no claims", LEAST, pod("p"), [], undefined],
+  ["bound already", LEAST, using("c"), [claim("c", { volumeName: "v" }), volume("v")], undefined],
+  ["volumes that are there", MOST, using("c"), [wait(), claim("c", { size: "30Gi" }), volume("v", { on: "a", size: "100Gi" }), volume("w", { on: "b", size: "60Gi" })], [30, 50]],
+  ["two of one class", MOST, using("c", "d"), [wait(), claim("c", { size: "30Gi" }), claim("d", { size: "40Gi" }), volume("v", { on: "a", size: "60Gi" }), volume("u", { on: "a", size: "80Gi" }), volume("w", { on: "b", size: "40Gi" }), volume("x", { on: "b", size: "60Gi" })], [50, 70]],
+  ["room for what is to be provisioned: most of it left", LEAST, using("c"), [of("wait"), csi, claim("c", { size: "30Gi" }), room("wait", "a", "100Gi"), room("wait", "b", "40Gi")], [70, 25]],
+  ["least of it left", MOST, using("c"), [of("wait"), csi, claim("c", { size: "30Gi" }), room("wait", "a", "100Gi"), room("wait", "b", "40Gi")], [30, 75]],
+  ["two in one room", LEAST, using("c", "d"), [of("wait"), csi, claim("c", { size: "50Gi" }), claim("d", { size: "50Gi" }), room("wait", "a", "200Gi"), room("wait", "b", "60Gi")], [50, 0]],
+  ["two classes", MOST, using("c", "d"), [of("wait"), of("ssd"), csi, claim("c", { size: "30Gi" }), claim("d", { size: "60Gi", storageClassName: "ssd" }), room("wait", "a", "100Gi"), room("ssd", "a", "100Gi"), room("wait", "b", "30Gi"), room("ssd", "b", "60Gi")], [45, 100]],
+  ["a driver that does not tell", LEAST, using("c"), [of("wait"), claim("c")], [0, 0]],
+])("storage is scored: %s", (_, shape, wanted, objects, scores) => {
+  const cluster = schedulingCluster({ nodes: ["a", "b"].map((name) => node(name, { labels: { "kubernetes.io/hostname": name } })), objects });
+  const judge = volumeBindingScore(shape).prepare(candidate(wanted), cluster, cluster.nodes());
+  expect(judge && cluster.nodes().toSorted((a, b) => (a.name < b.name ? -1 : 1)).map((one) => judge.score(one))).toEqual(scores);
 });

@@ -24,9 +24,10 @@ const GROUPS: readonly FeatureGate[] = [
 
 /** Off by default and there all the same, for who switches them on. */
 const OPT_IN: readonly string[] = [
-  "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "GangScheduling",
-  "GenericWorkload", "PodCertificateRequest", "PodLogsQuerySplitStreams", "StorageVersionAPI", "StorageVersionMigrator", "TopologyAwareWorkloadScheduling",
-  "WorkloadWithJob",
+  "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource",
+  "DRADeviceTaintRules", "DRAResourcePoolStatus", "GangScheduling", "GenericWorkload", "HPAScaleToZero", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity",
+  "PersistentVolumeClaimUnusedSinceTime", "PodCertificateRequest", "PodLogsQuerySplitStreams", "StorageCapacityScoring", "StorageVersionAPI", "StorageVersionMigrator",
+  "TaintTolerationComparisonOperators", "TopologyAwareWorkloadScheduling", "VolumeLimitScaling", "WorkloadWithJob",
 ];
 
 export function featureGates(): readonly FeatureGate[] {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { builtInResources } from "../api/schema/resources.ts";
-import { runtimeConfigProblem, servedResources } from "./runtime-config.ts";
+import { gatesWithTheirResources, runtimeConfigProblem, servedResources } from "./runtime-config.ts";
 
 test.each<[string, string | undefined]>([
   ["v1", undefined], ["batch/v1=true", undefined], ["api/ga=true", undefined], ["api/beta=false", undefined], ["storage.k8s.io/v1beta1=false", undefined], ["apps/v1/deployments=true", undefined],
@@ -50,4 +50,18 @@ test.each<[string[], string[]]>([
 test("everything is more than every beta, whichever was said first", () => {
   expect(added("api/all=true")).toEqual(builtInResources.everyRow().filter((row) => row.gate === undefined && !builtInResources.rows().includes(row)).map(({ group, version, plural }) => `${group}/${version}/${plural}`));
   expect(added("api/beta=false", "api/all=true")).toEqual(added("api/alpha=true"));
+});
+
+test("a gate whose resource is not served does nothing, and is told of", () => {
+  const gates = new Set(["DRADeviceTaintRules", "StorageVersionMigrator"]), lacks = { gate: "DRADeviceTaintRules", resource: "resource.k8s.io/v1beta2/devicetaintrules" };
+  const of = (...texts: string[]) => { const { gates: left, lacking } = gatesWithTheirResources(gates, servedResources(texts, gates)); return [[...left], lacking]; };
+  expect(of()).toEqual([["StorageVersionMigrator"], [lacks]]);
+  expect(of("resource.k8s.io/v1beta2/devicetaintrules=true")).toEqual([[...gates], []]);
+});
+
+test("where groups of pods are not served, nobody waits for them", () => {
+  const gates = new Set(["ClusterTrustBundle", "GangScheduling", "GenericWorkload", "WorkloadWithJob"]);
+  const left = (...texts: string[]) => [...gatesWithTheirResources(gates, servedResources(texts, gates)).gates];
+  const [GROUPS, WORKLOADS] = ["scheduling.k8s.io/v1alpha2/podgroups=true", "scheduling.k8s.io/v1alpha2/workloads=true"];
+  expect([left(GROUPS, WORKLOADS), left(GROUPS), left()]).toEqual([[...gates], ["ClusterTrustBundle"], ["ClusterTrustBundle"]]);
 });

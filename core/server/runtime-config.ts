@@ -59,6 +59,20 @@ function versionsOf(group: string): string[] {
   return builtInResources.everyGroupVersion().filter((one) => one.group === group).map(({ version }) => version);
 }
 
+/** What gates need beside them before anything can come of them. */
+const GROUPS_OF_PODS: readonly string[] = ["scheduling.k8s.io/v1alpha2/podgroups", "scheduling.k8s.io/v1alpha2/workloads"];
+const LIVES_ON: Readonly<Record<string, readonly string[]>> = {
+  DRADeviceTaintRules: ["resource.k8s.io/v1beta2/devicetaintrules"], DRAResourcePoolStatus: ["resource.k8s.io/v1alpha3/resourcepoolstatusrequests"],
+  GangScheduling: GROUPS_OF_PODS, GenericWorkload: GROUPS_OF_PODS, TopologyAwareWorkloadScheduling: GROUPS_OF_PODS, WorkloadWithJob: GROUPS_OF_PODS,
+};
+
+/** Of the gates those that need no resource, or one that is served; and what the others lack. Upstream's parts wait for what is not served, and do nothing meanwhile. */
+export function gatesWithTheirResources(gates: ReadonlySet<string>, served: readonly ResourceRow[]): { readonly gates: ReadonlySet<string>; readonly lacking: readonly { readonly gate: string; readonly resource: string }[] } {
+  const names = new Set(served.map(({ group, version, plural }) => `${group}/${version}/${plural}`));
+  const lacking = [...gates].flatMap((gate) => (LIVES_ON[gate] ?? []).filter((resource) => !names.has(resource)).slice(0, 1).map((resource) => ({ gate, resource })));
+  return { gates: gates.difference(new Set(lacking.map(({ gate }) => gate))), lacking };
+}
+
 /** The resources to serve, in discovery's order. Of texts without a problem. */
 export function servedResources(texts: readonly string[], gates: ReadonlySet<string>): ResourceRow[] {
   const wishes = new Map(texts.map(wishOf).map(({ key, wanted }) => [key, wanted]));

@@ -28,6 +28,11 @@ test("AppArmor: a new pod that asks for a profile does not run where there is no
   expect(welcome.map((one, i) => refusal(one, { appArmor: i === 0 }))).toEqual(welcome.map(() => undefined));
 });
 
+test("a taint that takes effect at once is tolerated by who tolerates its number", () => {
+  const node = { metadata: meta("n"), spec: { taints: [{ key: "sla", value: "950", effect: "NoExecute" as const }] } };
+  expect(["900", "950"].map((value) => refusal(pod("a", { tolerations: [{ key: "sla", operator: "Gt", value, effect: "NoExecute" }] }), { node }) === undefined)).toEqual([true, false]);
+});
+
 test("a label of another operating system is told before the field", () => {
   expect(refusal(pod("a", { os: { name: "windows" } }, { "kubernetes.io/os": "windows" }))).toMatch(/^PodOSSelectorNodeLabelDoesNotMatch/);
   expect(refusal(pod("a", { os: { name: "windows" } }))).toMatch(/^PodOSNotSupported/);

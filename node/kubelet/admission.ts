@@ -4,9 +4,10 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
-import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
+import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Taint } from "../../core/api/gen/core.v1.ts";
 import { isLessInteger } from "../../core/api/meta/go-integer.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
+import { tolerates } from "../../core/api/meta/tolerations.ts";
 import type { OperatingSystem } from "../os/machine.ts";
 import { wantsAppArmor } from "./containers/security-context.ts";
 import { isCriticalPod, isSidecar, isStaticPod } from "./pod-spec.ts";
@@ -60,7 +61,7 @@ function refuse(reason: string, message: string): PodFailure {
 function pressureRefusal({ pod, pressures }: AdmissionFacts): PodFailure | undefined {
   if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
   const tolerated = pressures.length === 1 && pressures[0] === "MemoryPressure"
-    && (qosClass(pod) !== "BestEffort" || tolerates(pod.spec.tolerations, { key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
+    && (qosClass(pod) !== "BestEffort" || toleratesTaint(pod, { key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
   return tolerated ? undefined : refuse("Evicted", `The node had condition: [${pressures.join(" ")}]. `);
 }
 
@@ -114,7 +115,7 @@ function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undef
   if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) return predicate("NodeName", "node(s) didn't match the requested node name");
   const taken = others.flatMap(hostPorts);
   if (hostPorts(pod).some((port) => taken.some((other) => collides(port, other)))) return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
-  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !tolerates(pod.spec.tolerations, taint));
+  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !toleratesTaint(pod, taint));
   if (untolerated && !isStaticPod(pod)) return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate");
   return undefined;
 }
@@ -122,6 +123,8 @@ function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undef
 function predicate(name: string, description: string): PodFailure {
   return refuse(name, `Predicate ${name} failed: ${description}`);
 }
+
+function toleratesTaint({ spec }: Pod, taint: Taint): boolean { return (spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)); }
 
 interface HostPort { readonly port: number; readonly protocol: string; readonly ip: string }
 
@@ -158,14 +161,4 @@ function matches({ operator, values = [] }: NodeSelectorRequirement, value: stri
     case "Gt": return isLessInteger(values[0], value);
     case "Lt": return isLessInteger(value, values[0]);
   }
-}
-
-function tolerates(tolerations: readonly Toleration[] | undefined, taint: { readonly key: string; readonly value?: string | undefined; readonly effect: string }): boolean {
-  return (tolerations ?? []).some(({ key, operator = "Equal", value, effect }) => {
-    if (effect && effect !== taint.effect) return false;
-    if (key && key !== taint.key) return false;
-    if (operator === "Exists") return true;
-    if (operator === "Gt" || operator === "Lt") return operator === "Gt" ? isLessInteger(value, taint.value) : isLessInteger(taint.value, value);
-    return Boolean(key) && (value ?? "") === (taint.value ?? "");
-  });
 }

@@ -26,6 +26,8 @@ test.each([
   ["another node's name", set({}, { nodeName: "b" }), node("a"), false, false],
   ["pressure is tolerated", set(), node("a", {}, [noSchedule("node.kubernetes.io/disk-pressure"), { key: "node.kubernetes.io/unreachable", effect: "NoExecute" }]), true, true],
   ["a taint of somebody's", set(), node("a", {}, [noSchedule("own")]), false, true],
+  ["a number that is tolerated", set({}, { tolerations: [{ key: "sla", operator: "Gt", value: "900" }] }), node("a", {}, [{ key: "sla", value: "950", effect: "NoExecute" }]), true, true],
+  ["one that is not", set({}, { tolerations: [{ key: "sla", operator: "Gt", value: "950", effect: "NoSchedule" }] }), node("a", {}, [{ key: "sla", value: "950", effect: "NoSchedule" }]), false, true],
   ["one that drives out", set(), node("a", {}, [{ key: "own", effect: "NoExecute" }]), false, false],
   ["no network, host network", set({}, { hostNetwork: true }), node("a", {}, [noSchedule("node.kubernetes.io/network-unavailable")]), true, true],
   ["no network", set(), node("a", {}, [noSchedule("node.kubernetes.io/network-unavailable")]), false, true],

@@ -4,7 +4,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { EVENTS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
-import { deviceTaintEvictionController, evictionMs } from "./devicetainteviction.ts";
+import { deviceTaintEvictionControllers, evictionMs } from "./devicetainteviction.ts";
 
 const effect = "NoExecute";
 const taint: DeviceTaint = { key: "broken", effect, timeAdded: "2026-01-01T00:00:00Z" };
@@ -25,7 +25,7 @@ test.each<[string, DeviceTaint[], DeviceToleration[], number | undefined]>([
 
 const metrics = metricsRegistry();
 
-test("a pod goes when its device is tainted, and others stay", () => withControllers((deps) => [deviceTaintEvictionController({ ...deps, metrics })], async (api, call) => {
+test("a pod goes when its device is tainted, and others stay", () => withControllers((deps) => deviceTaintEvictionControllers({ ...deps, metrics }), async (api, call) => {
   const slices = api.client.resource(RESOURCE_SLICES);
   const slice = await slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1_767_225_600_000_000_001n, resourceSliceCount: 1 }, devices: [{ name: "a" }, { name: "b" }] } } as never, call);
   for (const device of ["a", "b"]) {
@@ -41,7 +41,7 @@ test("a pod goes when its device is tainted, and others stay", () => withControl
   await eventually(() => metrics.render(), (text) => text.includes("device_taint_eviction_controller_pod_deletions_total 1\n") && text.includes('pod_deletion_duration_seconds_bucket{le="+Inf"} 1\n'));
 }));
 
-test("what a newer generation of a pool hides does not count, until that goes", () => withControllers((deps) => [deviceTaintEvictionController(deps)], async (api, call) => {
+test("what a newer generation of a pool hides does not count, until that goes", () => withControllers((deps) => deviceTaintEvictionControllers(deps), async (api, call) => {
   const slices = api.client.resource(RESOURCE_SLICES);
   const slice = (name: string, generation: number, taints: DeviceTaint[]) => slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation, resourceSliceCount: 1 }, devices: [{ name: "a", taints }] } } as never, call);
   const newer = await slice("newer", 2, []);
@@ -57,7 +57,7 @@ test("what a newer generation of a pool hides does not count, until that goes", 
   await eventually(() => api.all(PODS), ([one]) => one?.metadata.deletionTimestamp !== undefined);
 }));
 
-test("a pod goes that was placed before it said which claims are its own", () => withControllers((deps) => [deviceTaintEvictionController(deps)], async (api, call) => {
+test("a pod goes that was placed before it said which claims are its own", () => withControllers((deps) => deviceTaintEvictionControllers(deps), async (api, call) => {
   const pods = api.client.resource(PODS);
   await api.client.resource(RESOURCE_SLICES).create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "a", taints: [taint] }] } } as never, call);
   const made = [await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "own", namespace: "ns" }, spec: { containers: [], nodeName: "n", resourceClaims: [{ name: "c", resourceClaimTemplateName: "t" }] } } as never, call), await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "extended", namespace: "ns" }, spec: { containers: [], nodeName: "n" } } as never, call)];

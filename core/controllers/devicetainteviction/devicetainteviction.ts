@@ -1,23 +1,25 @@
 /**
  * Evicts pods from devices with NoExecute taints: at once, or after the `tolerationSeconds` of those who tolerate it for a while.
  *
- *   ResourceSlice: device tainted ─▶ claims that have it ─▶ pods they are reserved for ─▶ told why, deleted
+ *   ResourceSlice or DeviceTaintRule: device tainted ─▶ claims that have it ─▶ pods they are reserved for ─▶ told why, deleted
  *
  * API:    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/#device-taints-and-tolerations
  * Source: kubernetes v1.36 pkg/controller/devicetainteviction
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
+import type { DeviceTaintRule } from "../../api/gen/resource.v1alpha3.ts";
 import type { Device, DeviceRequestAllocationResult, DeviceTaint, DeviceToleration, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { conditionPatch } from "../../api/meta/condition-patch.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
-import { PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
+import { DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
+import { isOf, type Pending, resultsOf, ruleStatusController } from "./rule-status.ts";
 
 const NAME = "device-taint-eviction";
 /** In seconds. */
@@ -26,10 +28,6 @@ const LATE = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240];
 const poolKey = (driver: string, pool: string): string => `${driver}/${pool}`;
 const SLICES_BY_POOL: Index<ResourceSlice> = { name: "pool", valuesOf: ({ spec }) => [poolKey(spec.driver, spec.pool.name)] };
 const CLAIMS_BY_POOL: Index<ResourceClaim> = { name: "pool", valuesOf: (claim) => new Set(resultsOf(claim).map(({ driver, pool }) => poolKey(driver, pool))) };
-
-function resultsOf({ status }: Readonly<ResourceClaim>): readonly DeviceRequestAllocationResult[] {
-  return status?.allocation?.devices?.results ?? [];
-}
 
 /** When a pod with this device has to go; undefined: never. Only what names the effect tolerates it here, though for the scheduler no effect means all of them. */
 export function evictionMs(taints: readonly DeviceTaint[], tolerations: readonly DeviceToleration[]): number | undefined {
@@ -51,7 +49,8 @@ function tolerates({ key = "", operator = "Equal", value = "", effect }: DeviceT
   return operator === "Exists" || (operator === "Equal" && value === (taint.value ?? ""));
 }
 
-export function deviceTaintEvictionController({ client, informers, events, clock, metrics }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">): Controller {
+export function deviceTaintEvictionControllers({ client, informers, events, clock, metrics, gates, statusPeriodMs }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics" | "gates"> & { readonly statusPeriodMs?: number }): Controller[] {
+  const rules = gates?.has("DRADeviceTaintRules") ? informers.of(DEVICE_TAINT_RULES) : undefined;
   const pods = informers.of(PODS);
   const claims = informers.of(RESOURCE_CLAIMS);
   const slices = informers.of(RESOURCE_SLICES);
@@ -63,7 +62,8 @@ export function deviceTaintEvictionController({ client, informers, events, clock
 
   const usersOf = (claim: Readonly<ResourceClaim>): ObjectKey[] => (claim.status?.reservedFor ?? []).filter(({ apiGroup = "", resource }) => apiGroup === "" && resource === "pods").map(({ name }) => objectKey(namespaceOf(claim), name));
 
-  return {
+  const status = rules && ruleStatusController({ client, informers, clock, periodMs: statusPeriodMs, pendingBy });
+  const eviction: Controller = {
     name: NAME,
     workers: 8,
     watches: [
@@ -72,6 +72,11 @@ export function deviceTaintEvictionController({ client, informers, events, clock
         const related = [object, ...(old ? [old] : []), ...slices.by(SLICES_BY_POOL, pool)]; // a newer generation hides the taints of an older one, and shows them again when it goes
         return related.some(isTainted) ? claims.by(CLAIMS_BY_POOL, pool).flatMap(usersOf) : [];
       }),
+      ...(rules ? [mapped(rules, ({ object, old, deleted }) => {
+        if (old && !deleted && Bun.deepEquals(old.spec, object.spec)) return []; // its status alone
+        const either = [object, ...(old ? [old] : [])];
+        return [...claims.list()].filter((claim) => resultsOf(claim).some((result) => either.some((rule) => isOf(rule, result)))).flatMap(usersOf);
+      })] : []),
       mapped(claims, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap(usersOf)),
       mapped(pods, ({ object, old }) => {
         const of = (pod: Readonly<Pod>): string => [pod.spec.nodeName, ...namesOf(pod)].join();
@@ -81,11 +86,13 @@ export function deviceTaintEvictionController({ client, informers, events, clock
     async reconcile(key, { signal, log }): Promise<Next> {
       const pod = pods.get(key);
       if (!pod || isDeleting(pod) || isTerminal(pod)) return void waiting.delete(key);
-      const atMs = pod.spec.nodeName ? evictionOf(pod) : undefined;
-      if (atMs === undefined) {
+      const due = pod.spec.nodeName ? evictionOf(pod, evictingRules()) : undefined;
+      if (due === undefined) {
         if (waiting.delete(key)) recorder.event(pod, "Normal", "DeviceTaintManagerEviction", "Cancelling deletion");
         return;
       }
+      status?.expect(due.rules);
+      const { atMs } = due;
       const leftMs = atMs - clock.nowMs();
       if (leftMs > 0) {
         waiting.add(key);
@@ -96,21 +103,41 @@ export function deviceTaintEvictionController({ client, informers, events, clock
       if (await evict(pod, signal)) {
         deletions?.inc();
         lateness?.observe((clock.nowMs() - atMs) / 1000);
+        status?.evicted(due.rules);
       }
       waiting.delete(key);
     },
   };
+  return [eviction, ...(status ? [status.controller] : [])];
 
-  function evictionOf(pod: Readonly<Pod>): number | undefined {
+  function evictingRules(): Readonly<DeviceTaintRule>[] { return rules ? [...rules.list()].filter(({ spec }) => spec.taint?.effect === "NoExecute") : []; }
+
+  /** Pods that have to go, now or later, because of `rule`; as if it said so, if it says something else. */
+  function pendingBy(rule: Readonly<DeviceTaintRule>): Pending {
+    const ruleNow = { ...rule, spec: { ...rule.spec, taint: { key: "", ...rule.spec.taint, effect: "NoExecute" as const } } };
+    const mine = [...claims.list()].filter((claim) => resultsOf(claim).some((result) => isOf(ruleNow, result)));
+    const all = [...new Set(mine.flatMap(usersOf))].flatMap((key) => pods.get(key) ?? []);
+    const pending = all.filter((pod) => !isDeleting(pod) && pod.spec.nodeName && evictionOf(pod, [ruleNow])?.rules.length === 1);
+    return { pods: pending.length, namespaces: new Set(pending.map(namespaceOf)).size };
+  }
+
+  /** When a pod has to go, and which of the rules are among the reasons. */
+  function evictionOf(pod: Readonly<Pod>, evicting: readonly Readonly<DeviceTaintRule>[]): { readonly atMs: number; readonly rules: readonly Readonly<DeviceTaintRule>[] } | undefined {
+    const reasons = new Set<Readonly<DeviceTaintRule>>();
     const times = namesOf(pod).flatMap((name) => {
       const claim = claims.get(objectKey(namespaceOf(pod), name));
       if (!claim?.status?.reservedFor?.some(({ uid }) => uid === pod.metadata.uid)) return [];
       return resultsOf(claim).flatMap((result) => {
-        const atMs = evictionMs(deviceOf(result)?.taints ?? [], result.tolerations ?? []);
-        return atMs === undefined ? [] : [atMs];
+        const own = evictionMs(deviceOf(result)?.taints ?? [], result.tolerations ?? []);
+        const byRules = evicting.filter((rule) => isOf(rule, result)).flatMap((rule) => {
+          const atMs = evictionMs([rule.spec.taint!], result.tolerations ?? []);
+          if (atMs !== undefined) reasons.add(rule);
+          return atMs ?? [];
+        });
+        return own === undefined ? byRules : [own, ...byRules];
       });
     });
-    return times.length > 0 ? Math.min(...times) : undefined;
+    return times.length > 0 ? { atMs: Math.min(...times), rules: [...reasons] } : undefined;
   }
 
   /** As the newest generation of its pool has it. */

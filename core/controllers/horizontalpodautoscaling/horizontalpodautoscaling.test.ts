@@ -107,3 +107,59 @@ test("a new autoscaler waits for its turn, one that is gone is forgotten at once
     expect(added).toEqual([["ns/web", 15_000], ["ns/web", 0]]);
   });
 });
+
+test("where it is switched on, what has nothing to do has no pods, and some again with work; what somebody else has scaled to zero stays so", () => {
+  const clock = hurriedClock();
+  let queued = 0;
+  const none = (): Promise<never> => Promise.reject(new Error("none of those"));
+  const source: MetricsSource = { resource: none, pods: none, object: none, external: async () => queued };
+  return withControllers((deps) => [horizontalPodAutoscalingController({ ...deps, source, gates: new Set(["HPAScaleToZero"]) })], async (api, call) => {
+    const deployments = api.client.resource(DEPLOYMENTS), autoscalers = api.client.resource(HORIZONTAL_POD_AUTOSCALERS);
+    const spec = { replicas: 1, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [] } } };
+    await deployments.create({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "ns" }, spec, status: { replicas: 1, selector: "app=web" } } as never, call);
+    await api.client.resource(PODS).create({
+      apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns", labels: { app: "web" } }, spec: { containers: [{ name: "c" }] },
+      status: { phase: "Running", startTime: "2026-01-01T00:00:00Z", conditions: [{ type: "Ready", status: "True", lastTransitionTime: "2026-01-01T00:00:00Z" }] },
+    } as never, call);
+    await autoscalers.create({
+      apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "web", namespace: "ns" },
+      spec: {
+        scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, minReplicas: 0, maxReplicas: 9, metrics: [{ type: "External", external: { metric: { name: "queue" }, target: { type: "Value", value: "10" } } }],
+        behavior: { scaleDown: { stabilizationWindowSeconds: 0, policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] } },
+      },
+    }, call);
+    const status = () => api.all(HORIZONTAL_POD_AUTOSCALERS)[0]?.status;
+    const condition = (type: string) => { const one = status()?.conditions?.find((each) => each.type === type); return one && [one.status, one.reason, one.message]; };
+    const replicas = () => api.all(DEPLOYMENTS)[0]?.spec.replicas;
+    const scale = (change: object) => deployments.patch(api.all(DEPLOYMENTS)[0]!, "application/merge-patch+json", change, call);
+    await eventually(replicas, (count) => count === 0);
+    expect(await eventually(() => condition("ScaledToZero"), (one) => one !== undefined)).toEqual(["True", "ScaledToZero", "the HPA controller scaled the workload to zero"]);
+    await scale({ status: { replicas: 0 } });
+    await Bun.sleep(30);
+    expect(condition("ScalingActive")?.[1]).toBe("ValidMetricFound");
+
+    queued = 25_000; // thousandths
+    await eventually(replicas, (count) => count === 3);
+    expect(await eventually(() => condition("ScaledToZero"), (one) => one?.[0] === "False")).toEqual(["False", "NotScaledToZero", "the HPA controller did not scale the workload to zero"]);
+
+    await scale({ spec: { replicas: 0 } }); // by hand
+    expect(await eventually(() => condition("ScalingActive"), (one) => one?.[0] === "False")).toEqual(["False", "ScalingDisabled", "scaling is disabled since the replica count of the target is zero"]);
+    expect(replicas()).toBe(0);
+
+    await autoscalers.updateStatus({ ...api.all(HORIZONTAL_POD_AUTOSCALERS)[0]!, status: { ...status()!, conditions: [{ type: "ScaledToZero", status: "True", reason: "ScaledToZero", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" }] } }, call);
+    queued = 0;
+    await autoscalers.patch(api.all(HORIZONTAL_POD_AUTOSCALERS)[0]!, "application/merge-patch+json", { spec: { minReplicas: 2 } }, call);
+    await eventually(replicas, (count) => count === 2);
+  }, { clock });
+});
+
+test("where it is not, none at all is nobody's business, and what was said of it goes", () => withControllers((deps) => [horizontalPodAutoscalingController(deps)], async (api, call) => {
+  await api.client.resource(DEPLOYMENTS).create({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "ns" }, spec: { replicas: 0, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [] } } }, status: { replicas: 0, selector: "app=web" } } as never, call);
+  await api.client.resource(HORIZONTAL_POD_AUTOSCALERS).create({
+    apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "web", namespace: "ns" }, spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, minReplicas: 1, maxReplicas: 9, metrics: [{ type: "External", external: { metric: { name: "queue" }, target: { type: "Value", value: "10" } } }] },
+    status: { desiredReplicas: 0, currentMetrics: [], conditions: [{ type: "ScaledToZero", status: "True", reason: "ScaledToZero", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" }] },
+  } as never, call);
+  const said = () => api.all(HORIZONTAL_POD_AUTOSCALERS)[0]?.status?.conditions?.map(({ type, reason }) => `${type} ${reason}`);
+  await eventually(said, (seen) => seen?.join() === "AbleToScale SucceededGetScale,ScalingActive ScalingDisabled");
+  expect(api.all(DEPLOYMENTS)[0]?.spec.replicas).toBe(0);
+}, { clock: hurriedClock() }));

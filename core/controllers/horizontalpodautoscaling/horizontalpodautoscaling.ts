@@ -24,7 +24,7 @@ import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
 import { StatusDraft } from "./status-draft.ts";
 
 type Autoscaler = Readonly<HorizontalPodAutoscaler>;
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly source?: MetricsSource; readonly autoscaling?: AutoscalingSettings | undefined };
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics" | "gates"> & { readonly source?: MetricsSource; readonly autoscaling?: AutoscalingSettings | undefined };
 
 /** How many there should be, and why if that is not how many there are. */
 interface Recommendation {
@@ -37,7 +37,8 @@ interface Recommendation {
 
 interface Done { readonly action: ScaleAction; readonly failed: boolean }
 
-export function horizontalPodAutoscalingController({ client, informers, events, clock, metrics: counted, source = metricsSource(client), autoscaling = AUTOSCALING }: Deps): Controller {
+export function horizontalPodAutoscalingController({ client, informers, events, clock, metrics: counted, gates, source = metricsSource(client), autoscaling = AUTOSCALING }: Deps): Controller {
+  const toZero = gates?.has("HPAScaleToZero") ?? false;
   const autoscalers = informers.of(HORIZONTAL_POD_AUTOSCALERS);
   const pods = informers.of(PODS);
   const recorder = events.from({ component: "horizontal-pod-autoscaler" });
@@ -104,12 +105,13 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
   async function recommend(draft: StatusDraft, key: ObjectKey, scale: Scale, signal: AbortSignal): Promise<Recommendation> {
     const { maxReplicas: max, minReplicas: min = 1 } = draft.autoscaler.spec;
     const current = replicasOf(scale);
-    if (current === 0) {
+    if (current === 0 && (!wasScaledToZero(draft.autoscaler) || (min === 0 && !hasMetricsWithoutPods(draft.autoscaler)))) {
+      if (!toZero) draft.drop("ScaledToZero");
       draft.say("ScalingActive", { status: "False", reason: "ScalingDisabled", message: "scaling is disabled since the replica count of the target is zero" });
       return { replicas: 0, reason: "", metrics: [] };
     }
     if (current > max) return { replicas: max, reason: "Current number of replicas above Spec.MaxReplicas", metrics: [] };
-    if (current < min) return { replicas: min, reason: "Current number of replicas below Spec.MinReplicas", metrics: [] };
+    if (current < min && current > 0) return { replicas: min, reason: "Current number of replicas below Spec.MinReplicas", metrics: [] };
     return await recommendByMetrics(draft, key, scale, signal);
   }
 
@@ -138,8 +140,12 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
     histories.set(key, normal.history);
     draft.say("AbleToScale", normal.able);
     draft.say("ScalingLimited", normal.limited);
-    return { replicas: normal.replicas, reason: replicas > current ? `${metric} above target` : replicas < current ? "All metrics below target" : "", metrics, failed: failures.length > 0 };
+    const why = replicas > current ? `${metric} above target` : replicas < current ? "All metrics below target" : "";
+    const isBelow = current === 0 && normal.replicas < min; // what scaled it to zero may not do so any more
+    return { replicas: isBelow ? min : normal.replicas, reason: why || (isBelow ? "Current number of replicas below Spec.MinReplicas" : ""), metrics, failed: failures.length > 0 };
   }
+
+  function wasScaledToZero({ status }: Autoscaler): boolean { return toZero && status?.conditions?.find(({ type }) => type === "ScaledToZero")?.status === "True"; }
 
   function measured({ status }: Autoscaler): MetricMeasure {
     return async (type, work) => {
@@ -174,8 +180,14 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
     }
     draft.say("AbleToScale", { status: "True", reason: "SucceededRescale", message: `the HPA controller was able to update the target scale to ${replicas}` });
     recorder.event(draft.autoscaler, "Normal", "SuccessfulRescale", `New size: ${replicas}; reason: ${reason}`);
+    if (!toZero) draft.drop("ScaledToZero");
+    else if (replicasOf(scale) > 0 && replicas === 0 && draft.autoscaler.spec.minReplicas === 0 && hasMetricsWithoutPods(draft.autoscaler)) draft.say("ScaledToZero", { status: "True", reason: "ScaledToZero", message: "the HPA controller scaled the workload to zero" });
+    else draft.say("ScaledToZero", { status: "False", reason: "NotScaledToZero", message: "the HPA controller did not scale the workload to zero" });
   }
 }
+
+/** Some can be had while there are no pods. */
+function hasMetricsWithoutPods({ spec }: Autoscaler): boolean { return (spec.metrics ?? []).some(({ type }) => type === "Object" || type === "External"); }
 
 function replicasOf({ object }: Scale): number { return object.spec?.replicas ?? 0; }
 

@@ -28,12 +28,15 @@ export class StatusDraft {
   }
 
   /** A condition. */
-  say(type: "AbleToScale" | "ScalingActive" | "ScalingLimited", { status, reason, message }: Said): void {
+  say(type: "AbleToScale" | "ScalingActive" | "ScalingLimited" | "ScaledToZero", { status, reason, message }: Said): void {
     const old = findCondition(this.#conditions, type);
     const lastTransitionTime = old?.status === status ? old.lastTransitionTime : timestamp(this.#deps.clock.nowMs());
     const next: HorizontalPodAutoscalerCondition = { type, status, lastTransitionTime, reason, message };
     this.#conditions = old === undefined ? [...this.#conditions, next] : this.#conditions.map((one) => (one === old ? next : one));
   }
+
+  /** A condition that means nothing any more. */
+  drop(type: "ScaledToZero"): void { this.#conditions = this.#conditions.filter((one) => one.type !== type); }
 
   /** An event, at once. */
   warn(reason: string, message: string): void { this.#deps.recorder.event(this.autoscaler, "Warning", reason, message); }

@@ -76,6 +76,11 @@ test.each<[string, Toleration[], number]>([
   ["longer than a double tells", [{ operator: "Exists", tolerationSeconds: (2n ** 63n - 1n) as unknown as number }], 2 ** 63 * 1000],
 ])("a pod tolerates: %s", (_, tolerations, ms) => expect(staysForMs({ spec: { tolerations } } as Pod, [unreachable])).toBe(ms));
 
+test.each<[value: string, ms: number]>([["951", Number.POSITIVE_INFINITY], ["950", 60_000], ["0951", 0], ["gold", 0]])("a pod tolerates numbers: %s", (value, ms) => {
+  const tolerations: Toleration[] = [{ key: "sla", operator: "Gt", value: "950" }, { key: "sla", operator: "Lt", value: "951", tolerationSeconds: 60 }];
+  expect(staysForMs({ spec: { tolerations } } as Pod, [{ key: "sla", value, effect: "NoExecute" }])).toBe(ms);
+});
+
 test("an administrator may set what a silent node and a disturbed zone are", () => {
   expect([zoneState(5, 5), zoneState(5, 5, { unhealthyShare: 0.5 })]).toEqual(["Normal", "PartialDisruption"]);
   expect([taintsPerSecond("PartialDisruption", 10), taintsPerSecond("PartialDisruption", 10, { rate: 1, rateSecondary: 0.5, largeZone: 9 })]).toEqual([0, 0.5]);

@@ -60,3 +60,27 @@ test("a group of pods stays as long as one of them has not ended, and is let go 
     await pods.delete(goes, { gracePeriodSeconds: 0 }, call);
     await eventually(left, (names) => names === "bare 0,kept 1");
   }));
+
+test("since when nobody wants a claim is told where its gate is on", async () => {
+  for (const gates of [new Set<string>(), new Set(["PersistentVolumeClaimUnusedSinceTime"])])
+    await withControllers((deps) => [claimProtectionController({ ...deps, gates })], async (api, call) => {
+      const pods = api.client.resource(PODS);
+      await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: {}, status: { phase: "Bound", conditions: [{ type: "Resizing", status: "True" }] } } as never, call);
+      const held = () => api.all(PERSISTENT_VOLUME_CLAIMS)[0]!;
+      await eventually(() => held().metadata.finalizers, (finalizers) => finalizers?.join() === "kubernetes.io/pvc-protection");
+      const said = () => { const one = held().status?.conditions?.find(({ type }) => type === "Unused"); return one && [one.status, one.reason, one.message]; };
+      if (gates.size === 0) return expect(said()).toBeUndefined();
+      const unused = ["True", "NoPodsUsingPVC", "No pods are currently referencing this PVC"], used = ["False", "PodUsingPVC", "A pod is currently referencing this PVC"];
+      expect(await eventually(said, (seen) => seen !== undefined)).toEqual(unused);
+      const pod = await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { containers: [], volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] }, status: { phase: "Pending" } } as never, call); // it has no node yet
+      expect(await eventually(said, (seen) => seen?.[0] === "False")).toEqual(used);
+      const { resourceVersion } = held().metadata;
+      await pods.updateStatus({ ...api.all(PODS)[0]!, status: { phase: "Running" } }, call);
+      await Bun.sleep(20);
+      expect(held().metadata.resourceVersion, "nothing to tell").toBe(resourceVersion);
+      await pods.updateStatus({ ...api.all(PODS)[0]!, status: { phase: "Succeeded" } }, call);
+      expect(await eventually(said, (seen) => seen?.[0] === "True")).toEqual(unused);
+      await pods.delete(pod, { gracePeriodSeconds: 0 }, call);
+      expect(held().status?.conditions?.map(({ type }) => type)).toEqual(["Resizing", "Unused"]);
+    });
+});

@@ -15,13 +15,18 @@ import { isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, VOLUME_ATTRIBUTES_CLASSES } from "../../client/resources.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers">;
+type Claim = Readonly<PersistentVolumeClaim>;
+type ClaimDeps = Pick<ControllerDeps, "client" | "informers" | "clock" | "gates">;
 
 const CLAIM_FINALIZER = "kubernetes.io/pvc-protection";
+/** A claim's condition. */
+const UNUSED = "Unused";
 const VOLUME_FINALIZER = "kubernetes.io/pv-protection";
 const CLASS_FINALIZER = "kubernetes.io/vac-protection";
 const GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection";
@@ -46,18 +51,35 @@ function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
   });
 }
 
-export function claimProtectionController({ client, informers }: Deps): Controller {
+export function claimProtectionController({ client, informers, clock, gates }: ClaimDeps): Controller {
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const pods = informers.of(PODS);
-  return protection(claims, client.resource(PERSISTENT_VOLUME_CLAIMS), {
+  const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const isAny = async (claim: Claim, matters: (pod: Readonly<Pod>, claim: Claim) => boolean, signal: AbortSignal): Promise<boolean> => {
+    if (pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => matters(pod, claim))) return true;
+    const { items } = await client.resource(PODS).list({ namespace: namespaceOf(claim) }, { signal }); // our copy may not have the pod yet that has come before the claim was to go
+    return items.some((pod) => matters(pod, claim));
+  };
+  return protection(claims, claimClient, {
     name: "pvc_protection", finalizer: CLAIM_FINALIZER,
-    async inUse(claim, signal) {
-      if (pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => uses(pod, claim))) return true;
-      const { items } = await client.resource(PODS).list({ namespace: namespaceOf(claim) }, { signal }); // our copy may not have the pod yet that has come before the claim was to go
-      return items.some((pod) => uses(pod, claim));
-    },
+    inUse: (claim, signal) => isAny(claim, uses, signal),
+    ...(gates?.has("PersistentVolumeClaimUnusedSinceTime") ? {
+      async before(claim, signal) {
+        const conditions = claim.status?.conditions ?? [], old = conditions.find(({ type }) => type === UNUSED);
+        const status = (await isAny(claim, wants, signal)) ? "False" : "True";
+        if (old?.status === status) return undefined;
+        const next = { type: UNUSED, status, lastTransitionTime: timestamp(clock.nowMs()), ...(status === "True" ? { reason: "NoPodsUsingPVC", message: "No pods are currently referencing this PVC" } : { reason: "PodUsingPVC", message: "A pod is currently referencing this PVC" }) } as const;
+        return await claimClient.updateStatus({ ...claim, status: { ...claim.status, conditions: old ? conditions.map((one) => (one === old ? next : one)) : [...conditions, next] } }, { signal });
+      },
+    } : {}),
     watches: [mapped(pods, ({ object, old }) => [...claimsOf(object), ...(old ? claimsOf(old) : [])])],
   });
+}
+
+/** For what is told of its use a pod counts that has not ended, be it that it has no node yet. */
+function wants(pod: Readonly<Pod>, claim: Claim): boolean {
+  if (isTerminal(pod)) return false;
+  return (pod.spec.volumes ?? []).some(({ name, persistentVolumeClaim, ephemeral }) => persistentVolumeClaim?.claimName === claim.metadata.name || (ephemeral !== undefined && `${pod.metadata.name}-${name}` === claim.metadata.name && isControlledBy(claim, pod)));
 }
 
 /** One that was never placed will not be: its claim is going. A claim of its own it holds no longer than its kubelet holds it. */
@@ -103,17 +125,20 @@ interface Rule<T extends ApiObject> {
   /** What is without the finalizer stays without it. */
   readonly leavesBare?: boolean;
   inUse(object: Readonly<T>, signal: AbortSignal): boolean | Promise<boolean>;
+  /** Of one that is not to go: what is done first. Returns it as it is then, if it has changed. */
+  before?(object: Readonly<T>, signal: AbortSignal): Promise<Readonly<T> | undefined>;
   readonly watches: readonly Watch[];
 }
 
-function protection<T extends ApiObject>(informer: Informer<T>, client: ResourceClient<T>, { name, finalizer, leavesBare = false, inUse, watches }: Rule<T>): Controller {
+function protection<T extends ApiObject>(informer: Informer<T>, client: ResourceClient<T>, { name, finalizer, leavesBare = false, inUse, before, watches }: Rule<T>): Controller {
   return {
     name,
     workers: 1,
     watches: [itself(informer), ...watches],
     async reconcile(key, { signal }) {
-      const object = informer.get(key);
-      if (!object) return;
+      const known = informer.get(key);
+      if (!known) return;
+      const object = (isDeleting(known) ? undefined : await before?.(known, signal)) ?? known;
       if (isDeleting(object) && hasFinalizer(object, finalizer)) {
         if (await inUse(object, signal)) return; // looked at again when a user goes
         await write(object, (object.metadata.finalizers ?? []).filter((one) => one !== finalizer), signal);

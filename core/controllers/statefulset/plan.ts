@@ -3,7 +3,7 @@
  *
  *   ordered     one step at a time: the lowest pod that is missing or broken, then, from the top, one too many; nothing while any is not available
  *   parallel    all of that at once
- *   update      from the top, as many as may be unavailable, down to the partition
+ *   update      from the top, as many as may be unavailable, down to the partition; without MaxUnavailableStatefulSet one
  *
  * Source: kubernetes v1.36 pkg/controller/statefulset/stateful_set_control.go
  */
@@ -25,6 +25,8 @@ export interface World {
   readonly update: Revision;
   readonly pods: readonly P[];
   readonly nowMs: number;
+  /** An update may take several pods away at once. */
+  readonly several?: boolean | undefined;
 }
 
 export type Step =
@@ -96,22 +98,34 @@ function newPod({ set, current, update }: World, ordinal: number): NewPod {
   return statefulPod(set, template, { ordinal, revision: name });
 }
 
-function planUpdate({ set, update, pods, nowMs }: World): Step[] {
+function planUpdate(world: World): Step[] {
+  const { set, update, pods, several = false } = world;
   if (set.spec.updateStrategy?.type === "OnDelete") return [];
-  const { partition = 0, maxUnavailable } = set.spec.updateStrategy?.rollingUpdate ?? {};
-  const serves = (pod: P): boolean => !isDeleting(pod) && isAvailable(pod, set.spec.minReadySeconds ?? 0, nowMs);
+  const { partition = 0 } = set.spec.updateStrategy?.rollingUpdate ?? {};
   const members = pods.filter((pod) => isWanted(set, pod));
   const fromTop = members.filter((pod) => ordinalOf(pod) - firstOrdinal(set) >= partition).toSorted((a, b) => ordinalOf(b) - ordinalOf(a));
   const isOld = (pod: P): boolean => revisionOf(pod) !== update.name && !isDeleting(pod);
-  if (maxUnavailable === undefined) {
+  if (!several) {
     // The highest that is of another revision, as soon as all above it serve. A broken one is replaced like any other.
-    const next = fromTop.find((pod) => isOld(pod) || !serves(pod));
+    const next = fromTop.find((pod) => isOld(pod) || !serves(world, pod));
     return next !== undefined && isOld(next) && members.length === replicasOf(set) ? [{ do: "delete", pod: next }] : [];
   }
-  const allowed = Math.max(1, scaleIntOrPercent(maxUnavailable, { total: replicasOf(set), roundUp: false }));
-  const room = Math.max(0, allowed - (replicasOf(set) - members.filter(serves).length));
+  const room = Math.max(0, unavailableMax(set) - unavailable(world));
   return fromTop.filter(isOld).slice(0, room).map((pod) => ({ do: "delete", pod }));
 }
+
+/** How many may be missing at once of an update. */
+export function unavailableMax(set: Readonly<StatefulSet>): number {
+  const { maxUnavailable = 1 } = set.spec.updateStrategy?.rollingUpdate ?? {};
+  return Math.max(1, scaleIntOrPercent(maxUnavailable, { total: replicasOf(set), roundUp: false }));
+}
+
+/** How many that are wanted are missing or do not serve. */
+export function unavailable(world: World): number {
+  return replicasOf(world.set) - world.pods.filter((pod) => isWanted(world.set, pod) && serves(world, pod)).length;
+}
+
+function serves({ set, nowMs }: World, pod: P): boolean { return !isDeleting(pod) && isAvailable(pod, set.spec.minReadySeconds ?? 0, nowMs); }
 
 export function statefulStatus({ set, current, update, pods, nowMs }: World, collisionCount: number): StatefulSetStatus {
   const minReadySeconds = set.spec.minReadySeconds ?? 0;

@@ -6,6 +6,7 @@ import type { StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { conflict, forbidden } from "../../api/meta/status-error.ts";
 import { CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { planSteps, type Step, type World } from "./plan.ts";
 import { claimOwners } from "./pods.ts";
 import { statefulSetController } from "./statefulset.ts";
@@ -108,6 +109,7 @@ const pod = (ordinal: number, { revision = "new", ready = true, deleting = false
   spec: { containers: [] }, status: { phase, conditions: [{ type: "Ready", status: ready ? "True" : "False", lastTransitionTime: "2026-01-01T00:00:00Z" }] },
 }) as unknown as Pod;
 const told = (steps: readonly Step[]) => steps.map((step) => `${step.do} ${step.do === "create" ? `${step.pod.metadata.name}@${step.pod.metadata.labels?.["controller-revision-hash"]}` : step.pod.metadata.name}`);
+const rolling = (maxUnavailable: number | string, partition = 0): Partial<StatefulSetSpec> => ({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition, maxUnavailable } } });
 const parallel = { podManagementPolicy: "Parallel" as const };
 
 test.each<[string, Partial<StatefulSetSpec>, Pod[], string[]]>([
@@ -120,7 +122,7 @@ test.each<[string, Partial<StatefulSetSpec>, Pod[], string[]]>([
   ["unless it is the one that is not well", { replicas: 1 }, [pod(0), pod(1, { ready: false })], ["delete db-1"]],
   ["all too many, in parallel", { replicas: 1, ...parallel }, [pod(0), pod(1, { ready: false }), pod(2)], ["delete db-2", "delete db-1"]],
   ["the next to update, from the top", {}, [pod(0, { revision: "old" }), pod(1, { revision: "old" }), pod(2)], ["delete db-1"]],
-  ["several, if so many may be missing", { updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 2 } } }, [pod(0, { revision: "old" }), pod(1, { revision: "old" }), pod(2, { revision: "old" })], ["delete db-2", "delete db-1"]],
+  ["one, whatever the set allows: the gate is off", rolling(2), [pod(0, { revision: "old" }), pod(1, { revision: "old" }), pod(2, { revision: "old" })], ["delete db-2"]],
   ["a broken one too, in parallel", parallel, [pod(0, { revision: "old" }), pod(1, { revision: "old", ready: false }), pod(2)], ["delete db-1"]],
   ["none, on delete", { updateStrategy: { type: "OnDelete" } }, [pod(0, { revision: "old" }), pod(1), pod(2)], []],
   ["not below the partition", { updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 1 } } }, [pod(0, { revision: "old" }), pod(1), pod(2)], []],
@@ -129,6 +131,47 @@ test.each<[string, Partial<StatefulSetSpec>, Pod[], string[]]>([
 ])("next: %s", (_, more, pods, steps) => {
   const world: World = { set: set(more), current: { name: "old", template: {} }, update: { name: "new", template: {} }, pods, nowMs: Date.parse("2026-01-02T00:00:00Z") };
   expect(told(planSteps(world))).toEqual(steps);
+});
+
+const old = (ordinal: number, more: Parameters<typeof pod>[1] = {}) => pod(ordinal, { revision: "old", ...more });
+const six = { replicas: 6, ...parallel };
+test.each<[string, Partial<StatefulSetSpec>, Pod[], string[]]>([
+  ["several, if so many may be missing", rolling(2), [old(0), old(1), old(2)], ["delete db-2", "delete db-1"]],
+  ["one, if nothing is said", { updateStrategy: { type: "RollingUpdate" } }, [old(0), old(1), old(2)], ["delete db-2"]],
+  ["a part of them", { replicas: 4, ...rolling("50%") }, [old(0), old(1), old(2), old(3)], ["delete db-3", "delete db-2"]],
+  ["one, if the part is less than that", rolling("10%"), [old(0), old(1), old(2)], ["delete db-2"]],
+  ["one after the other is made, where they are ordered", rolling(2), [old(0)], ["create db-1@new"]],
+  ["not below the partition", { ...six, ...rolling(2, 3) }, [old(0), old(1), old(2), old(3), old(4), old(5)], ["delete db-5", "delete db-4"]],
+  ["one that goes is counted, above the partition", { ...six, ...rolling(2, 3) }, [old(0), old(1), old(2), old(3), old(4), old(5, { deleting: true })], ["delete db-4"]],
+  ["and below it", { ...six, ...rolling(2, 3) }, [old(0), old(1, { deleting: true }), old(2), old(3), old(4), old(5)], ["delete db-5"]],
+  ["two that go", { ...six, ...rolling(2, 3) }, [old(0), old(1), old(2), old(3, { deleting: true }), old(4, { deleting: true }), old(5)], []],
+  ["more than may", { ...six, ...rolling(2, 3) }, [old(0), old(1), old(2), old(3, { deleting: true }), old(4, { deleting: true }), old(5, { deleting: true })], []],
+  ["the next, as soon as one serves", { ...six, ...rolling(2, 3) }, [old(0), old(1), old(2), old(3), pod(4), pod(5, { ready: false })], ["delete db-3"]],
+  ["nothing is left to do", { ...six, ...rolling(2, 3) }, [old(0), old(1), old(2), pod(3), pod(4), pod(5)], []],
+  ["one that is broken is not replaced before there is room", { ...six, ...rolling(1) }, [old(0, { ready: false }), old(1), old(2), old(3), old(4), old(5)], []],
+  ["none, on delete", { updateStrategy: { type: "OnDelete" } }, [old(0), old(1), old(2)], []],
+])("several at once: %s", (_, more, pods, steps) => {
+  const world: World = { set: set(more), current: { name: "old", template: {} }, update: { name: "new", template: {} }, pods, nowMs: Date.parse("2026-01-02T00:00:00Z"), several: true };
+  expect(told(planSteps(world))).toEqual(steps);
+});
+
+test("where several may be missing it is told how many may, and are", async () => {
+  const metrics = metricsRegistry();
+  const lines = () => metrics.render().split("\n").filter((line) => line.startsWith("statefulset_controller_statefulset_"));
+  const labels = '{pod_management_policy="Parallel",statefulset_name="db",statefulset_namespace="default"}';
+  await withControllers((deps) => [statefulSetController({ ...deps, metrics, gates: new Set(["MaxUnavailableStatefulSet"]) }), fakeKubelets(deps, (one) => (one.metadata.name === "db-1" ? "pending" : "ready"))], async (api, call) => {
+    const db = await api.client.resource(STATEFUL_SETS).create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec({ ...parallel, ...rolling("70%") }) }, call);
+    await eventually(lines, (seen) => seen.includes(`statefulset_controller_statefulset_unavailable_replicas${labels} 1`));
+    expect(lines()).toContain(`statefulset_controller_statefulset_max_unavailable${labels} 2`);
+    await api.client.resource(STATEFUL_SETS).delete(db, {}, call);
+    await eventually(lines, (seen) => seen.length === 0);
+  });
+  const silent = metricsRegistry();
+  await withControllers((deps) => [statefulSetController({ ...deps, metrics: silent })], async (api, call) => {
+    await api.client.resource(STATEFUL_SETS).create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec() }, call);
+    await eventually(() => now(api)?.status?.observedGeneration, (seen) => seen !== undefined);
+    expect(silent.render()).not.toContain("statefulset_controller");
+  });
 });
 
 const owner = (kind: string, uid: string, controller = true) => ({ apiVersion: kind === "Pod" ? "v1" : "apps/v1", kind, name: kind === "Pod" ? "db-1" : "db", uid, controller, blockOwnerDeletion: true });

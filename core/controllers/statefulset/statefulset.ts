@@ -10,6 +10,7 @@ import type { ControllerRevision, StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { type ApiObject, controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import type { Labels, Metrics } from "../../observe/metrics.ts";
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
@@ -19,7 +20,7 @@ import { HashCollisionError, type History, syncHistory, templateOf, trimHistory 
 import { isNamespaceTerminating } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { patchHash } from "../template-hash.ts";
-import { planSteps, type Revision, statefulStatus, type World } from "./plan.ts";
+import { planSteps, type Revision, statefulStatus, unavailable, unavailableMax, type World } from "./plan.ts";
 import { isMember, isWanted, REVISION_HASH_LABEL, revisionOf } from "./pods.ts";
 import { setClaims } from "./set-claims.ts";
 import { stepControl } from "./step-control.ts";
@@ -27,7 +28,8 @@ import { stepControl } from "./step-control.ts";
 type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
 
-export function statefulSetController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
+export function statefulSetController({ client, informers, events, clock, metrics, gates, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics" | "gates" | "complete">): Controller {
+  const several = gates?.has("MaxUnavailableStatefulSet") ?? false;
   const sets = informers.of(STATEFUL_SETS);
   const pods = informers.of(PODS);
   const revisions = informers.of(CONTROLLER_REVISIONS);
@@ -36,6 +38,7 @@ export function statefulSetController({ client, informers, events, clock, comple
   const revisionClient = client.resource(CONTROLLER_REVISIONS);
   const recorder = events.from({ component: "statefulset-controller" });
   const claims = setClaims({ client, informers, recorder });
+  const tell = several && metrics ? unavailability(metrics) : undefined;
   const { carryOut } = stepControl({ client, informers, recorder, claims });
 
   return {
@@ -46,7 +49,7 @@ export function statefulSetController({ client, informers, events, clock, comple
 
     async reconcile(key, { signal }): Promise<Next> {
       const set = sets.get(key);
-      if (set === undefined) return;
+      if (set === undefined) return tell?.(key, undefined);
       const selector = labelSelector(set.spec.selector);
       const owner = { owner: set, owners: setClient, signal };
       const own = await claim<ControllerRevision, StatefulSet>({ ...owner, objects: candidatesFor(revisions, set), client: revisionClient, matches: (object) => selector.matches(labelsOf(object)) });
@@ -56,7 +59,7 @@ export function statefulSetController({ client, informers, events, clock, comple
       const update: Revision = { name: history.current.metadata.name, template: templateOf(history.current) };
       const named = own.find(({ metadata }) => metadata.name === set.status?.currentRevision);
       const current: Revision = named === undefined ? update : { name: named.metadata.name, template: templateOf(named) };
-      const world: World = { set, current, update, pods: members, nowMs: clock.nowMs() };
+      const world: World = { set, current, update, pods: members, nowMs: clock.nowMs(), several };
 
       let failure: unknown;
       if (!isDeleting(set)) {
@@ -69,6 +72,7 @@ export function statefulSetController({ client, informers, events, clock, comple
         }
       }
       const after: World = { ...world, pods: await read(), nowMs: clock.nowMs() };
+      tell?.(key, after);
       const status = statefulStatus(after, set.status?.collisionCount ?? 0);
       if (!sameValue(status, set.status ?? {})) await sets.caughtUp([await setClient.updateStatus({ ...set, status }, { signal })], signal);
       const inUse = new Set([current.name, update.name, ...after.pods.map(revisionOf)]);
@@ -104,4 +108,16 @@ export function statefulSetController({ client, informers, events, clock, comple
     if (isDeleting(pod)) return [];
     return [...sets.inNamespace(namespaceOf(pod))].filter((set) => isMember(set, pod) && labelSelector(set.spec.selector).matches(labelsOf(pod))).map((set: ApiObject) => keyOf(set));
   }
+}
+
+/** Tells of each set how many of its pods may be missing, and are; undefined: it is gone. */
+function unavailability(metrics: Metrics): (key: ObjectKey, world: World | undefined) => void {
+  const sets = new Map<ObjectKey, { readonly labels: Labels; readonly allowed: number; readonly missing: number }>();
+  metrics.gaugeFrom("statefulset_controller_statefulset_max_unavailable", "[ALPHA] Maximum number of unavailable pods allowed during StatefulSet rolling updates", () => sets.values().map(({ labels, allowed }) => [labels, allowed] as const));
+  metrics.gaugeFrom("statefulset_controller_statefulset_unavailable_replicas", "[ALPHA] Current number of unavailable pods in StatefulSet", () => sets.values().map(({ labels, missing }) => [labels, missing] as const));
+  return (key, world) => {
+    if (world === undefined) return void sets.delete(key);
+    const { metadata: { name, namespace = "" }, spec: { podManagementPolicy = "OrderedReady" } } = world.set;
+    sets.set(key, { labels: { statefulset_namespace: namespace, statefulset_name: name, pod_management_policy: podManagementPolicy }, allowed: unavailableMax(world.set), missing: unavailable(world) });
+  };
 }

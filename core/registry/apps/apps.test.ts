@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Scale } from "../../api/gen/autoscaling.v1.ts";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
@@ -7,7 +8,9 @@ import { controllerRevisions } from "./controller-revision.ts";
 import { daemonSets } from "./daemon-set.ts";
 import { deployments } from "./deployment.ts";
 import { replicaSets } from "./replica-set.ts";
-import { statefulSets } from "./stateful-set.ts";
+import { statefulSetDefinition } from "./stateful-set.ts";
+
+const statefulSets = statefulSetDefinition({ maxUnavailable: false });
 
 const selector = { matchLabels: { app: "web" } };
 const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "i" }] } };
@@ -111,4 +114,19 @@ test("scale: the replicas, and the selector as a query", () => {
   expect([view.apiVersion, view.spec, view.status]).toEqual(["autoscaling/v1", { replicas: 2 }, { replicas: 1, selector: "a=2,b=1" }]);
   scale.write(object, { ...view, spec: { replicas: 5 } } as ApiObject);
   expect(object.spec.replicas).toBe(5);
+});
+
+test("how many pods of a set may be missing at once is kept where its gate is on, or where it was before", () => {
+  const rolling = (rollingUpdate: Given): Given => spec({ updateStrategy: { type: "RollingUpdate", rollingUpdate } });
+  const wide = statefulSetDefinition({ maxUnavailable: true });
+  const kept = ({ object: { spec: { updateStrategy } } }: { readonly object: StatefulSet }) => updateStrategy?.rollingUpdate?.maxUnavailable;
+  expect([created(statefulSets, rolling({ maxUnavailable: 3 })), created(wide, rolling({ maxUnavailable: 3 })), created(statefulSets, rolling({})), created(wide, rolling({})), created(wide, spec()), created(wide, spec({ updateStrategy: { type: "OnDelete" } }))].map(kept))
+    .toEqual([undefined, 3, undefined, 1, 1, undefined]);
+  const [with3, without] = [created(wide, rolling({ maxUnavailable: 3 })).object, created(statefulSets, rolling({})).object];
+  expect([updated(statefulSets, with3, rolling({ maxUnavailable: 2 })), updated(statefulSets, without, rolling({ maxUnavailable: 2 })), updated(wide, without, rolling({ maxUnavailable: 2 }))].map(kept)).toEqual([2, undefined, 2]);
+  const at = "spec.updateStrategy.rollingUpdate.maxUnavailable: Invalid value:";
+  expect([0, "0%", -1, "101%", "30"].map((maxUnavailable) => created(wide, rolling({ maxUnavailable })).errors)).toEqual([
+    [`${at} 0: cannot be 0`], [`${at} "0%": cannot be 0`], [`${at} -1: must be greater than or equal to 0`], [`${at} "101%": must not be greater than 100%`],
+    [`${at} "30": a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')`],
+  ]);
 });

@@ -16,7 +16,7 @@ import { validateClaimSpec } from "../core/persistent-volume-claim/validation.ts
 import { claimWarnings } from "../core/persistent-volume-claim/warnings.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, validatePodTemplate, validateTemplateMeta } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
-import { defineResource } from "../generic/resource.ts";
+import { defineResource, type Resource } from "../generic/resource.ts";
 import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
@@ -29,69 +29,80 @@ const MUTABLE: readonly (keyof StatefulSetSpec)[] = [
   "replicas", "template", "updateStrategy", "minReadySeconds", "ordinals", "revisionHistoryLimit", "persistentVolumeClaimRetentionPolicy",
 ];
 
-export const statefulSets = defineResource<StatefulSet>({
-  group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets",
-  validateName: dns1123Label,
+/** `maxUnavailable`: of an update several pods may be missing at once, where MaxUnavailableStatefulSet is switched on. */
+export function statefulSetDefinition({ maxUnavailable }: { readonly maxUnavailable: boolean }): Resource<StatefulSet> {
+  return defineResource<StatefulSet>({
+    group: "apps", version: "v1", kind: "StatefulSet", plural: "statefulsets",
+    validateName: dns1123Label,
 
-  defaults({ spec }) {
-    defaultPodTemplate(spec.template);
-    for (const claim of spec.volumeClaimTemplates ?? []) {
-      claim.apiVersion = "v1";
-      claim.kind = "PersistentVolumeClaim";
-      defaultClaim(claim);
-    }
-    spec.podManagementPolicy ||= "OrderedReady";
-    const strategy = (spec.updateStrategy ??= {});
-    if (!strategy.type) {
-      strategy.type = "RollingUpdate";
-      strategy.rollingUpdate ??= {};
-    }
-    if (strategy.type === "RollingUpdate" && strategy.rollingUpdate) strategy.rollingUpdate.partition ??= 0;
-    const retention = (spec.persistentVolumeClaimRetentionPolicy ??= {});
-    retention.whenDeleted ||= "Retain";
-    retention.whenScaled ||= "Retain";
-    spec.replicas ??= 1;
-    spec.revisionHistoryLimit ??= 10;
-  },
+    defaults({ spec }) {
+      defaultPodTemplate(spec.template);
+      for (const claim of spec.volumeClaimTemplates ?? []) {
+        claim.apiVersion = "v1";
+        claim.kind = "PersistentVolumeClaim";
+        defaultClaim(claim);
+      }
+      spec.podManagementPolicy ||= "OrderedReady";
+      const strategy = (spec.updateStrategy ??= {});
+      if (!strategy.type) {
+        strategy.type = "RollingUpdate";
+        strategy.rollingUpdate ??= {};
+      }
+      if (strategy.type === "RollingUpdate" && strategy.rollingUpdate) {
+        strategy.rollingUpdate.partition ??= 0;
+        if (maxUnavailable) strategy.rollingUpdate.maxUnavailable ??= 1;
+      }
+      const retention = (spec.persistentVolumeClaimRetentionPolicy ??= {});
+      retention.whenDeleted ||= "Retain";
+      retention.whenScaled ||= "Retain";
+      spec.replicas ??= 1;
+      spec.revisionHistoryLimit ??= 10;
+    },
 
-  prepareForCreate(set) { dropDisabled(set); },
-  prepareForUpdate(next, old) { dropDisabled(next, old); },
+    prepareForCreate(set) {
+      if (!maxUnavailable) dropMaxUnavailable(set);
+      dropDisabledTemplateFields(set.spec.template);
+    },
+    prepareForUpdate(next, old) {
+      if (!maxUnavailable) dropMaxUnavailable(next, old);
+      dropDisabledTemplateFields(next.spec.template, old.spec.template);
+    },
 
-  validate: ({ spec }, old) => validateSpec(spec, old?.spec),
-  *validateUpdate(next, old) {
-    const same = Object.fromEntries(MUTABLE.map((name) => [name, undefined]));
-    if (!semanticEqual({ ...next.spec, ...same }, { ...old.spec, ...same }))
-      yield forbidden("spec", "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
-  },
-  *warnings({ metadata, spec }, old) {
-    if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings(TEMPLATE, spec.template);
-    const claims = "spec.volumeClaimTemplates";
-    for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries()) yield* claimWarnings(old ? child(index(claims, i), "Spec") : index(claims, i), claim.spec);
-    if ((spec.revisionHistoryLimit ?? 0) < 0) yield "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
-  },
+    validate: ({ spec }, old) => validateSpec(spec, old?.spec),
+    *validateUpdate(next, old) {
+      const same = Object.fromEntries(MUTABLE.map((name) => [name, undefined]));
+      if (!semanticEqual({ ...next.spec, ...same }, { ...old.spec, ...same }))
+        yield forbidden("spec", "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden");
+    },
+    *warnings({ metadata, spec }, old) {
+      if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings(TEMPLATE, spec.template);
+      const claims = "spec.volumeClaimTemplates";
+      for (const [i, claim] of (spec.volumeClaimTemplates ?? []).entries()) yield* claimWarnings(old ? child(index(claims, i), "Spec") : index(claims, i), claim.spec);
+      if ((spec.revisionHistoryLimit ?? 0) < 0) yield "spec.revisionHistoryLimit: a negative value retains all historical revisions; a value >= 0 is recommended";
+    },
 
-  subresources: {
-    status: statusPart<StatefulSet>({
-      *validate(next, old) {
-        const status = next.status ?? { replicas: 0, availableReplicas: 0 };
-        yield* countsNonNegative("status", status, [
-          "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration", "collisionCount",
-        ]);
-        yield* countsWithin("status", status, [
-          ...["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"].map((part) => [part, "replicas", "cannot be greater than status.replicas"] as const),
-          ["availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"],
-        ]);
-        yield* notDecremented("status.collisionCount", status.collisionCount, old.status?.collisionCount);
-      },
-    }),
-    scale: replicasView<StatefulSet>(),
-  },
-});
+    subresources: {
+      status: statusPart<StatefulSet>({
+        *validate(next, old) {
+          const status = next.status ?? { replicas: 0, availableReplicas: 0 };
+          yield* countsNonNegative("status", status, [
+            "replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas", "observedGeneration", "collisionCount",
+          ]);
+          yield* countsWithin("status", status, [
+            ...["readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"].map((part) => [part, "replicas", "cannot be greater than status.replicas"] as const),
+            ["availableReplicas", "readyReplicas", "cannot be greater than status.readyReplicas"],
+          ]);
+          yield* notDecremented("status.collisionCount", status.collisionCount, old.status?.collisionCount);
+        },
+      }),
+      scale: replicasView<StatefulSet>(),
+    },
+  });
+}
 
-/** The gate of maxUnavailable (MaxUnavailableStatefulSet) is off; sets that have it already keep it. */
-function dropDisabled({ spec }: StatefulSet, old?: Readonly<StatefulSet>): void {
+/** Sets that have it already keep it. */
+function dropMaxUnavailable({ spec }: StatefulSet, old?: Readonly<StatefulSet>): void {
   if (old?.spec.updateStrategy?.rollingUpdate?.maxUnavailable === undefined) delete spec.updateStrategy?.rollingUpdate?.maxUnavailable;
-  dropDisabledTemplateFields(spec.template, old?.spec.template);
 }
 
 /** Of an update: what was stored before it was forbidden, and cannot be changed any more, is let pass. */

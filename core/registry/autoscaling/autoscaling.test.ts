@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import type { HorizontalPodAutoscaler as AutoscalerV1 } from "../../api/gen/autoscaling.v1.ts";
 import type { HorizontalPodAutoscaler } from "../../api/gen/autoscaling.v2.ts";
 import { convert } from "../conversions.ts";
-import { created, type Given } from "../../../test/rehearse.ts";
-import { horizontalPodAutoscalers as autoscalers } from "./horizontal-pod-autoscaler.ts";
+import { created, type Given, updated } from "../../../test/rehearse.ts";
+import { horizontalPodAutoscalerDefinition } from "./horizontal-pod-autoscaler.ts";
+
+const autoscalers = horizontalPodAutoscalerDefinition({ toZero: false });
 
 const target = { apiVersion: "apps/v1", kind: "Deployment", name: "web" };
 const autoscaler = (spec: Given = {}): Given => ({ spec: { scaleTargetRef: target, maxReplicas: 5, ...spec } });
@@ -31,6 +33,18 @@ test.each<[Given, string[]]>([
     'spec.behavior.scaleUp.policies[0].type: Unsupported value: "Nodes": supported values: "Percent", "Pods"', "spec.behavior.scaleUp.policies[0].periodSeconds: Invalid value: 1801: must be less than or equal to 1800",
   ]],
 ])("an autoscaler with %j", (spec, errors) => expect(created(autoscalers, autoscaler(spec)).errors).toEqual(errors));
+
+test("none at all may be the least where the gate is on, or it was before; and then for metrics that are there without pods", () => {
+  const toZero = horizontalPodAutoscalerDefinition({ toZero: true });
+  const external = { type: "External", external: { metric: { name: "queue" }, target: { type: "Value", value: "10" } } };
+  const lacks = "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas";
+  expect(created(toZero, autoscaler({ minReplicas: 0, metrics: [external] })).errors).toEqual([]);
+  expect(created(toZero, autoscaler({ minReplicas: 0, metrics: [cpu(50)] })).errors).toEqual([lacks]);
+  expect(created(toZero, autoscaler({ minReplicas: -1, metrics: [external] })).errors).toEqual(["spec.minReplicas: Invalid value: -1: must be greater than or equal to 0"]);
+  const [zero, one] = [0, 1].map((minReplicas) => created(toZero, autoscaler({ minReplicas, metrics: [external] })).object);
+  expect(updated(autoscalers, zero!, { spec: { ...zero!.spec, maxReplicas: 7 } }).errors).toEqual([]);
+  expect(updated(autoscalers, one!, { spec: { ...one!.spec, minReplicas: 0 } }).errors).toEqual(["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"]);
+});
 
 const metadata = { name: "a", namespace: "d", uid: "u", resourceVersion: "1", creationTimestamp: "1970-01-01T00:00:00Z" };
 

@@ -9,7 +9,7 @@ import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerSpec, HPAScalingPo
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import { nonNegative, NOT_NEGATIVE, NOT_POSITIVE } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
-import { defineResource } from "../generic/resource.ts";
+import { defineResource, type Resource } from "../generic/resource.ts";
 import { CPU_UTILIZATION_DEFAULT, cpuUtilization } from "./convert.ts";
 import { type ReferenceRules, validateMetrics, validateReference, versionProblem } from "./metrics.ts";
 
@@ -21,34 +21,37 @@ const SCALE_UP: HPAScalingRules = { stabilizationWindowSeconds: 0, selectPolicy:
 /** How long it is looked back is the controller's setting. */
 const SCALE_DOWN: HPAScalingRules = { selectPolicy: "Max", policies: [ALL_AT_ONCE] };
 
-export const horizontalPodAutoscalers = defineResource<HorizontalPodAutoscaler>({
-  group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers",
-  generation: false,
+/** `toZero`: there may be no replicas at all while nothing is to do, where HPAScaleToZero is switched on. */
+export function horizontalPodAutoscalerDefinition({ toZero }: { readonly toZero: boolean }): Resource<HorizontalPodAutoscaler> {
+  return defineResource<HorizontalPodAutoscaler>({
+    group: "autoscaling", version: "v2", kind: "HorizontalPodAutoscaler", plural: "horizontalpodautoscalers",
+    generation: false,
 
-  defaults({ spec }) {
-    spec.minReplicas ??= 1;
-    if (!spec.metrics?.length) spec.metrics = [cpuUtilization(CPU_UTILIZATION_DEFAULT)];
-    const { behavior } = spec;
-    if (!behavior) return;
-    behavior.scaleUp = { ...structuredClone(SCALE_UP), ...behavior.scaleUp };
-    behavior.scaleDown = { ...structuredClone(SCALE_DOWN), ...behavior.scaleDown };
-  },
-  prepareForCreate(object) { object.status = { desiredReplicas: 0, currentMetrics: [] }; },
-  validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),
+    defaults({ spec }) {
+      spec.minReplicas ??= 1;
+      if (!spec.metrics?.length) spec.metrics = [cpuUtilization(CPU_UTILIZATION_DEFAULT)];
+      const { behavior } = spec;
+      if (!behavior) return;
+      behavior.scaleUp = { ...structuredClone(SCALE_UP), ...behavior.scaleUp };
+      behavior.scaleDown = { ...structuredClone(SCALE_DOWN), ...behavior.scaleDown };
+    },
+    prepareForCreate(object) { object.status = { desiredReplicas: 0, currentMetrics: [] }; },
+    validate: ({ spec }, old) => validateSpec("spec", spec, { toZero: toZero || old?.spec.minReplicas === 0, old: old?.spec }),
 
-  subresources: {
-    status: statusPart<HorizontalPodAutoscaler>({
-      *validate({ status }) {
-        yield* nonNegative("status.currentReplicas", status?.currentReplicas);
-        yield* nonNegative("status.desiredReplicas", status?.desiredReplicas);
-      },
-    }),
-  },
-});
+    subresources: {
+      status: statusPart<HorizontalPodAutoscaler>({
+        *validate({ status }) {
+          yield* nonNegative("status.currentReplicas", status?.currentReplicas);
+          yield* nonNegative("status.desiredReplicas", status?.desiredReplicas);
+        },
+      }),
+    },
+  });
+}
 
-function* validateSpec(path: string, spec: Readonly<HorizontalPodAutoscalerSpec>, old?: Readonly<HorizontalPodAutoscalerSpec>): Iterable<FieldError> {
+function* validateSpec(path: string, spec: Readonly<HorizontalPodAutoscalerSpec>, { toZero, old }: { readonly toZero: boolean; readonly old: Readonly<HorizontalPodAutoscalerSpec> | undefined }): Iterable<FieldError> {
   const { minReplicas, maxReplicas = 0, scaleTargetRef: target, behavior } = spec;
-  const minimum = old?.minReplicas === 0 ? 0 : 1; // the gate of scaling to zero (HPAScaleToZero) is off
+  const minimum = toZero ? 0 : 1;
   if (minReplicas !== undefined && minReplicas < minimum) yield invalid(child(path, "minReplicas"), minReplicas, `must be greater than or equal to ${minimum}`);
   if (maxReplicas === 0) yield required(child(path, "maxReplicas"), "must be set and greater than 0");
   else if (maxReplicas < 0) yield invalid(child(path, "maxReplicas"), maxReplicas, "must be greater than or equal to 1");

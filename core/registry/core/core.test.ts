@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
+import { keepFieldsOf } from "../generic/switched-on.ts";
 import { configMaps } from "./config-map.ts";
 import { endpoints } from "./endpoints.ts";
 import { events } from "./event.ts";
@@ -202,4 +203,34 @@ test("where a volume can be used stays, but for labels that got a new name", () 
   expect(errors("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")).toEqual([]);
   expect(errors("k", "l")).toEqual([expect.stringContaining("field is immutable, except for updating from beta label to GA")]);
   expect(errors("k", "")).toEqual([expect.stringContaining("name part must be non-empty"), expect.stringContaining("name part must consist of")]);
+});
+
+function withGate(gate: string, body: () => void): void {
+  keepFieldsOf(new Set([gate]));
+  try {
+    body();
+  } finally {
+    keepFieldsOf(new Set());
+  }
+}
+
+test("a source of another namespace is kept where its gate is on, or where there was one before", () => {
+  const source = { apiGroup: "snapshot.storage.k8s.io", kind: "VolumeSnapshot", name: "s", namespace: "other" };
+  const given = { spec: { ...claim, dataSourceRef: source } };
+  const kept = () => created(persistentVolumeClaims, given).object.spec.dataSourceRef;
+  expect(kept()).toBeUndefined();
+  withGate("CrossNamespaceVolumeDataSource", () => {
+    expect(kept()).toEqual(source);
+    expect(created(persistentVolumeClaims, given).object.spec.dataSource).toBeUndefined(); // which has no namespace
+    expect(created(persistentVolumeClaims, { spec: { ...claim, dataSource: { apiGroup: source.apiGroup, kind: source.kind, name: "s" }, dataSourceRef: source } }).errors).toEqual(["spec: Invalid value: {}: may not be specified when dataSourceRef.namespace is specified"]);
+    expect(created(persistentVolumeClaims, { spec: { ...claim, dataSourceRef: { ...source, namespace: "A" } } }).errors[0]).toMatch(/^spec\.dataSourceRef\.namespace: Invalid value: "A": a lowercase RFC 1123 label must/);
+  });
+});
+
+test("where a volume can be reached changes where its gate is on", () => {
+  const at = (key: string): Given => ({ nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values: ["a"] }] }] } } });
+  const { object } = created(persistentVolumes, { spec: { ...volume, ...at("zone") } });
+  const errors = (next: Given) => updated(persistentVolumes, object, { spec: { ...object.spec, ...next } }).errors.map((error) => error.replace(/Invalid value: .*: field/s, "field"));
+  expect([errors(at("other")), errors({ nodeAffinity: undefined })]).toEqual([["nodeAffinity: field is immutable, except for updating from beta label to GA"], ["nodeAffinity: field is immutable, except for updating from beta label to GA"]]);
+  withGate("MutablePVNodeAffinity", () => expect([errors(at("other")), errors({ nodeAffinity: undefined }), errors({ nodeAffinity: {} })]).toEqual([[], [], ["spec.nodeAffinity.required: Required value: must specify required node constraints"]]));
 });

@@ -1,6 +1,6 @@
 /**
- * DeviceTaintRule (resource.k8s.io/v1beta2, v1alpha3): a taint of devices, said by an administrator and not by their driver. Upstream heeds it with the
- * feature gate DRADeviceTaintRules alone, which is off.
+ * DeviceTaintRule (resource.k8s.io/v1beta2, v1alpha3): a taint of devices, said by an administrator and not by their driver. The scheduler and
+ * the controller of such taints heed it where the feature gate DRADeviceTaintRules is switched on.
  *
  * Source: kubernetes v1.36 pkg/registry/resource/devicetaintrule/strategy.go, pkg/apis/resource/validation/validation.go
  */

@@ -1,6 +1,6 @@
 /**
- * ResourcePoolStatusRequest (resource.k8s.io/v1alpha3): how much of a driver's devices is taken, asked once. Upstream answers with the feature gate
- * DRAResourcePoolStatus alone, which is off.
+ * ResourcePoolStatusRequest (resource.k8s.io/v1alpha3): how much of a driver's devices is taken, asked once. A controller answers where the
+ * feature gate DRAResourcePoolStatus is switched on.
  *
  * Source: kubernetes v1.36 pkg/registry/resource/resourcepoolstatusrequest/strategy.go, pkg/apis/resource/validation/validation_resourcepoolstatusrequest.go,
  *         pkg/apis/resource/v1alpha3/zz_generated.validations.go

@@ -11,11 +11,14 @@ import { child, duplicate, type FieldError, index, invalid, notSupported, requir
 import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable, oneOfOptional } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
+import { keepsFieldsOf } from "../generic/switched-on.ts";
 import { repeats } from "../../api/meta/linear.ts";
 
 const TOKEN_SECONDS_MIN = 600;
 const TOKEN_SECONDS_MAX = 2 ** 32;
 const UPDATE_SECONDS_MIN = 10;
+/** Its gate. */
+const SCALING = "VolumeLimitScaling";
 
 export const csiDrivers = defineResource<CSIDriver>({
   group: "storage.k8s.io", version: "v1", kind: "CSIDriver", plural: "csidrivers",
@@ -31,9 +34,10 @@ export const csiDrivers = defineResource<CSIDriver>({
     if (!spec.volumeLifecycleModes?.length) spec.volumeLifecycleModes = ["Persistent"];
     spec.requiresRepublish ??= false;
     spec.seLinuxMount ??= false;
+    if (keepsFieldsOf(SCALING)) spec.preventPodSchedulingIfMissing ??= false;
   },
-  prepareForCreate({ spec }) { delete spec.preventPodSchedulingIfMissing; }, // behind a gate that is off
-  prepareForUpdate(next, old) { if (old.spec.preventPodSchedulingIfMissing === undefined) delete next.spec.preventPodSchedulingIfMissing; },
+  prepareForCreate({ spec }) { if (!keepsFieldsOf(SCALING)) delete spec.preventPodSchedulingIfMissing; },
+  prepareForUpdate(next, old) { if (!keepsFieldsOf(SCALING) && old.spec.preventPodSchedulingIfMissing === undefined) delete next.spec.preventPodSchedulingIfMissing; },
 
   validate: ({ spec }) => validateSpec("spec", spec),
   *validateUpdate(next, old) {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
+import { keepFieldsOf } from "../generic/switched-on.ts";
 import { csiDrivers } from "./csi-driver.ts";
 import { csiNodes } from "./csi-node.ts";
 import { csiStorageCapacities } from "./csi-storage-capacity.ts";
@@ -57,4 +58,16 @@ test("a topology is told to be another's again as often as upstream finds it", (
   const term = (...values: string[][]): Given => ({ matchLabelExpressions: values.map((list) => ({ key: "zone", values: list })) });
   expect(fields({ allowedTopologies: [term(["a", "a"]), term(["b"], ["a"])] })).toEqual(["allowedTopologies[0].matchLabelExpressions[0].values[1]", "allowedTopologies[1].matchLabelExpressions[1].key", "allowedTopologies[1].matchLabelExpressions"]);
   expect(fields({ allowedTopologies: [{}, {}] })).toEqual([0, 0, 1, 1, 1].map((i) => `allowedTopologies[${i}].matchLabelExpressions`));
+});
+
+test("that pods wait for a driver is kept where its gate is on, or where it was before", () => {
+  const said = (preventPodSchedulingIfMissing?: boolean) => ({ spec: { ...(preventPodSchedulingIfMissing === undefined ? {} : { preventPodSchedulingIfMissing }) } });
+  const kept = ({ object }: { readonly object: { readonly spec: { readonly preventPodSchedulingIfMissing?: boolean | undefined } } }) => object.spec.preventPodSchedulingIfMissing;
+  const without = created(csiDrivers, said(true)).object;
+  expect(kept({ object: without })).toBeUndefined();
+  keepFieldsOf(new Set(["VolumeLimitScaling"]));
+  const withIt = created(csiDrivers, said(true)).object;
+  const seen = [kept({ object: withIt }), kept(created(csiDrivers, said())), kept(updated(csiDrivers, without, { spec: { ...without.spec, preventPodSchedulingIfMissing: true } }))];
+  keepFieldsOf(new Set());
+  expect([...seen, kept(updated(csiDrivers, withIt, { spec: { ...withIt.spec, preventPodSchedulingIfMissing: false } })), kept(updated(csiDrivers, without, { spec: { ...without.spec, preventPodSchedulingIfMissing: true } }))]).toEqual([true, false, true, false, undefined]);
 });

@@ -71,6 +71,8 @@ export interface SchedulerConfiguration {
   readonly delayCacheUntilActive?: boolean | undefined;
   readonly profiles: readonly ProfileConfig[];
   readonly extenders: readonly ExtenderConfig[];
+  /** StorageCapacityScoring is switched on: VolumeBinding has a shape, its own or the default. */
+  readonly scoresStorage: boolean;
   readonly clientConnection: { readonly burst?: number };
   readonly leaderElection: { readonly leaderElect?: boolean; readonly leaseDuration?: string; readonly renewDeadline?: string; readonly retryPeriod?: string; readonly resourceLock?: string };
 }
@@ -135,7 +137,7 @@ const CONFIGURATION = v1(KIND, {
 });
 
 /** Throws ConfigurationError with the first value of another type, or else with every field there is none of; validate.ts judges the rest. */
-export function readConfiguration(text: string): SchedulerConfiguration {
+export function readConfiguration(text: string, gates: ReadonlySet<string> = new Set()): SchedulerConfiguration {
   const { value, duplicates } = readYaml(text);
   const document = value as Record<string, unknown> | null;
   const { apiVersion, kind } = document ?? {};
@@ -149,13 +151,27 @@ export function readConfiguration(text: string): SchedulerConfiguration {
   const problems = [...duplicates, ...unknown];
   if (problems.length > 0) throw new ConfigurationError(`strict decoding error: ${problems.join(", ")}`);
   checkArgs(given.profiles ?? []);
+  const scoresStorage = gates.has("StorageCapacityScoring");
   const profiles: readonly Partial<ProfileConfig>[] = given.profiles?.length ? given.profiles : [{}];
   return {
     parallelism: given.parallelism ?? 16, percentageOfNodesToScore: given.percentageOfNodesToScore ?? 0,
     podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10, delayCacheUntilActive: given.delayCacheUntilActive,
     extenders: given.extenders ?? [], leaderElection: given.leaderElection ?? {}, clientConnection: given.clientConnection ?? {},
-    profiles: profiles.map((profile) => ({ ...profile, schedulerName: profile.schedulerName ?? (profiles.length === 1 ? "default-scheduler" : ""), plugins: profile.plugins ?? {}, pluginConfig: profile.pluginConfig ?? [] })),
+    scoresStorage,
+    profiles: profiles.map((profile) => {
+      const pluginConfig = profile.pluginConfig ?? [];
+      return { ...profile, schedulerName: profile.schedulerName ?? (profiles.length === 1 ? "default-scheduler" : ""), plugins: profile.plugins ?? {}, pluginConfig: scoresStorage ? withShape(pluginConfig) : pluginConfig };
+    }),
   };
+}
+
+/** The emptier what holds the volumes stays, the better. */
+const EMPTIEST: readonly ShapePoint[] = [{ utilization: 0, score: 10 }, { utilization: 100, score: 0 }];
+
+function withShape(configs: readonly PluginConfig[]): readonly PluginConfig[] {
+  const name = "VolumeBinding", has = ({ args }: PluginConfig): boolean => ((args as Partial<PluginArgs[typeof name]> | null | undefined)?.shape ?? []).length > 0;
+  if (!configs.some((one) => one.name === name)) return [...configs, { name, args: { shape: EMPTIEST } }];
+  return configs.map((one) => (one.name === name && !has(one) ? { ...one, args: { ...one.args, shape: EMPTIEST } } : one));
 }
 
 /** Throws what is wrong with the first that are. Arguments of plugins that have none of their own are taken as they are, as upstream does. */

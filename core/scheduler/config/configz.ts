@@ -4,12 +4,12 @@ import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, KIND, type 
 import { ignoredBy, merged, pluginsWithArgs } from "./profiles.ts";
 import { defaultPlugins } from "./registry.ts";
 
-const WITHOUT_FILE = `apiVersion: ${API_VERSION}\nkind: ${KIND}\n`;
+export const WITHOUT_FILE = `apiVersion: ${API_VERSION}\nkind: ${KIND}\n`;
 const WITH_ARGS: readonly (keyof PluginArgs)[] = ["DefaultPreemption", "DynamicResources", "InterPodAffinity", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit", "PodTopologySpread", "VolumeBinding"];
 
 /** `text`: what the file said. */
 export function schedulerConfigz(text: string | undefined, { isShared, profiling, gates = new Set() }: { readonly isShared: boolean; readonly profiling: boolean; readonly gates?: ReadonlySet<string> }): object {
-  const { parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, delayCacheUntilActive, profiles, extenders } = readConfiguration(text ?? WITHOUT_FILE);
+  const { parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, delayCacheUntilActive, profiles, extenders } = readConfiguration(text ?? WITHOUT_FILE, gates);
   return {
     kind: KIND, apiVersion: API_VERSION, parallelism,
     leaderElection: { leaderElect: isShared, leaseDuration: "15s", renewDeadline: "10s", retryPeriod: "2s", resourceLock: "leases", resourceName: "kube-scheduler", resourceNamespace: "kube-system" },

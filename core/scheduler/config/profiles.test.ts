@@ -125,3 +125,11 @@ test("so are those of topology, and what they weigh", () => {
   expect([placements(HEAD), placements(HEAD, on), defaultProfile(on).placements]).toEqual([undefined, { byTopology: true, podsWeight: 1, fitWeight: 1, resources }, { byTopology: true, podsWeight: 1, fitWeight: 1, resources }]);
   expect(placements(profile("plugins: {placementScore: {enabled: [{name: PodGroupPodsCount, weight: 5}], disabled: [{name: NodeResourcesFit}]}, placementGenerate: {disabled: [{name: '*'}]}}"), on)).toEqual({ byTopology: false, podsWeight: 5, fitWeight: 0, resources });
 });
+
+test("storage is scored where its gate is on, by the shape that is given or the emptiest first; what is wrong with a shape is told", () => {
+  const gates = new Set(["StorageCapacityScoring"]);
+  const scored = (text: string, on?: ReadonlySet<string>) => schedulerSettings(text, on).profiles[0]!.scores.find(({ name }) => name === "VolumeBinding")?.weight;
+  const weighted = profile("plugins: {score: {enabled: [{name: VolumeBinding, weight: 7}]}}");
+  expect([scored(profile("schedulerName: s")), scored(profile("schedulerName: s"), gates), scored(weighted), scored(weighted, gates), scored(args("VolumeBinding", "{shape: [{utilization: 1, score: 2}]}"), gates)]).toEqual([undefined, 1, undefined, 7, 1]);
+  expect(() => schedulerSettings(args("VolumeBinding", "{shape: [{utilization: 50, score: 2}, {utilization: 50, score: 11}]}"), gates)).toThrow(`[${AT}.shape[1].utilization: Invalid value: 50: values must be sorted in increasing order, ${AT}.shape[1].score: Invalid value: 11: not in valid range [0, 10]]`);
+});

@@ -29,8 +29,9 @@ const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore",
 
 type Gates = ReadonlySet<string>;
 
+/** `gates`: those that are off by default and were switched on. */
 export function schedulerSettings(text: string, gates: Gates = new Set()): SchedulerSettings {
-  const configuration = readConfiguration(text);
+  const configuration = readConfiguration(text, gates);
   const problems = validateConfiguration(configuration);
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;

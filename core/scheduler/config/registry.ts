@@ -17,6 +17,7 @@ import { GANG_SCHEDULING } from "../pod-groups.ts";
 import { imageLocality, nodeAffinityScore, taintTolerationScore } from "../scores/node.ts";
 import { interPodAffinityScore, podTopologySpreadScore } from "../scores/pods.ts";
 import { balancedAllocation, type FitStrategy, nodeResourcesFitScore, type ResourceWeights } from "../scores/resources.ts";
+import { volumeBindingScore } from "../scores/volumes.ts";
 import { argsOf, type ExtensionPoint, type PluginRef, type ProfileConfig } from "./configuration.ts";
 
 type Args = Pick<ProfileConfig, "pluginConfig">;
@@ -28,7 +29,7 @@ export interface PluginRow {
   /** Then. */
   readonly weight?: number;
   readonly filter?: (config: Args, ignoredResources: readonly string[]) => Filter;
-  readonly score?: (config: Args) => Score;
+  readonly score?: (config: Args) => Score | undefined;
 }
 
 const FILTER = ["preFilter", "filter"] as const;
@@ -61,7 +62,14 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   },
   VolumeRestrictions: { points: FILTER, filter: () => volumeRestrictions },
   NodeVolumeLimits: { points: FILTER, filter: () => nodeVolumeLimits },
-  VolumeBinding: { points: [...FILTER, "reserve", "preBind", ...SCORE], filter: () => volumeBinding },
+  VolumeBinding: {
+    points: [...FILTER, "reserve", "preBind", ...SCORE],
+    filter: () => volumeBinding,
+    score(config) {
+      const { shape } = argsOf(config, "VolumeBinding"); // there with its gate alone
+      return shape && volumeBindingScore(shape);
+    },
+  },
   VolumeZone: { points: FILTER, filter: () => volumeZone },
   PodTopologySpread: { points: [...FILTER, ...SCORE], filter: (config) => podTopologySpread(spreadOf(config)), score: (config) => podTopologySpreadScore(spreadOf(config)) },
   InterPodAffinity: { points: [...FILTER, ...SCORE], filter: () => interPodAffinity, score: (config) => interPodAffinityScore(argsOf(config, "InterPodAffinity")) },

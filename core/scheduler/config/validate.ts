@@ -25,7 +25,7 @@ export function validateConfiguration(configuration: SchedulerConfiguration): Fi
       const path = index("profiles", i);
       const again = seen.has(profile.schedulerName);
       seen.add(profile.schedulerName);
-      return [...validateProfile(path, profile), ...(again ? [duplicate(`${path}.schedulerName`, {})] : [])];
+      return [...validateProfile(path, profile, configuration), ...(again ? [duplicate(`${path}.schedulerName`, {})] : [])];
     }),
     ...validateQueueSort(profiles),
     ...validatePercentage("percentageOfNodesToScore", percentageOfNodesToScore),
@@ -50,7 +50,7 @@ function validatePercentage(path: string, value: number | undefined): FieldError
   return value !== undefined && (value < 0 || value > 100) ? [invalid(path, value, "not in valid range [0-100]")] : [];
 }
 
-function validateProfile(path: string, profile: ProfileConfig): FieldError[] {
+function validateProfile(path: string, profile: ProfileConfig, configuration: SchedulerConfiguration): FieldError[] {
   const { schedulerName, percentageOfNodesToScore, plugins, pluginConfig } = profile;
   const seen = new Set<string>();
   return [
@@ -62,8 +62,8 @@ function validateProfile(path: string, profile: ProfileConfig): FieldError[] {
       const again = seen.has(name) ? [duplicate(at, name)] : [];
       seen.add(name);
       if (REMOVED.has(name)) return [...again, ...wasRemoved(at, name)];
-      const validate = ARGS[name as keyof PluginArgs] as ((at: string, args: unknown) => FieldError[]) | undefined;
-      return [...again, ...(validate?.(`${at}.args`, argsOf(profile, name as keyof PluginArgs)) ?? [])];
+      const validate = ARGS[name as keyof PluginArgs] as ((at: string, args: unknown, configuration: Pick<SchedulerConfiguration, "scoresStorage">) => FieldError[]) | undefined;
+      return [...again, ...(validate?.(`${at}.args`, argsOf(profile, name as keyof PluginArgs), configuration) ?? [])];
     }),
   ];
 }
@@ -88,7 +88,7 @@ function inGo({ enabled, disabled }: PluginSet = {}): unknown {
   return { Enabled: named(enabled), Disabled: named(disabled) };
 }
 
-const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[N]) => FieldError[] } = {
+const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[N], configuration: Pick<SchedulerConfiguration, "scoresStorage">) => FieldError[] } = {
   DefaultPreemption(path, { minCandidateNodesPercentage: percentage, minCandidateNodesAbsolute: absolute }) {
     const [percentagePath, absolutePath] = [`${path}.minCandidateNodesPercentage`, `${path}.minCandidateNodesAbsolute`];
     return [
@@ -130,9 +130,9 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
       ]),
     ];
   },
-  VolumeBinding: (path, { bindTimeoutSeconds, shape }) => [
+  VolumeBinding: (path, { bindTimeoutSeconds, shape }, { scoresStorage }) => [
     ...(bindTimeoutSeconds < 0 ? [invalid(`${path}.bindTimeoutSeconds`, bindTimeoutSeconds, "invalid BindTimeoutSeconds, should not be a negative value")] : []),
-    ...(shape ? [invalid(`${path}.shape`, shape.map(({ utilization, score }) => ({ Utilization: utilization, Score: score })), "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
+    ...(scoresStorage ? validateShape(`${path}.shape`, shape ?? []) : shape ? [invalid(`${path}.shape`, shape.map(({ utilization, score }) => ({ Utilization: utilization, Score: score })), "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
   ],
   DynamicResources: (path, { filterTimeout, bindingTimeout }) => [
     ...(parseDurationMs(filterTimeout) < 0 ? [invalid(`${path}.filterTimeout`, formatDurationNs(parseDurationNs(filterTimeout)), "must be zero or positive")] : []),

@@ -9,12 +9,16 @@ import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from
 import { isControlledBy, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { type CompiledSelector, compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import type { Informers } from "../../client/informer-factory.ts";
-import { DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
+import { DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
 import { Assumed } from "../storage.ts";
 import { Allocated } from "./allocated.ts";
 import { classBehind } from "./extended-resources.ts";
+import { withTaintsOf } from "./taint-rules.ts";
 
-export const DEVICE_RESOURCES = [RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES] as const;
+/** `gates`: those that are off by default and were switched on. */
+export function deviceResources(gates: ReadonlySet<string> | undefined) {
+  return [RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES, ...(gates?.has("DRADeviceTaintRules") ? [DEVICE_TAINT_RULES] : [])] as const;
+}
 
 /** Expressions kept compiled. There are few in a cluster: one or two a class, and those of templates. */
 const SELECTORS_MAX = 256;
@@ -38,7 +42,8 @@ export interface Devices {
   selector(expression: string): CompiledSelector;
 }
 
-export function devicesFrom(informers: Informers): Devices {
+export function devicesFrom(informers: Informers, gates: ReadonlySet<string>): Devices {
+  const rules = gates.has("DRADeviceTaintRules") ? informers.of(DEVICE_TAINT_RULES) : undefined;
   const informer = informers.of(RESOURCE_CLAIMS);
   const claims = new Assumed(informer);
   const pending = new Map<string, AllocationResult>();
@@ -48,7 +53,7 @@ export function devicesFrom(informers: Informers): Devices {
     deviceClass: (name) => informers.of(DEVICE_CLASSES).get(objectKey("", name)),
     classBehind: (resource) => classBehind(resource, informers.of(DEVICE_CLASSES).list()),
     ownedBy: (uid) => informer.ownedBy(uid),
-    slices: () => informers.of(RESOURCE_SLICES).list(),
+    slices: () => (rules ? withTaintsOf([...rules.list()], informers.of(RESOURCE_SLICES).list()) : informers.of(RESOURCE_SLICES).list()),
     allocated() {
       const allocated = new Allocated();
       const counted = new Set<string>();

@@ -1,6 +1,6 @@
 /** Filters on what a node is: its name, whether it takes pods, its taints, its labels. */
 import type { Node, NodeSelector, Pod, Taint, Toleration } from "../../api/gen/core.v1.ts";
-import { isLessInteger } from "../../api/meta/go-integer.ts";
+import { tolerates } from "../../api/meta/tolerations.ts";
 import { nodeChanged } from "../changes.ts";
 import { matchesNode, matchesNodeSelector } from "../node-selector.ts";
 import type { Filter } from "../plugin.ts";
@@ -48,16 +48,7 @@ export function untoleratedTaint({ spec }: Readonly<Pod>, node: Readonly<Node>):
 
 /** Source: component-helpers scheduling/corev1 ToleratesTaint */
 export function isTolerated(taint: Taint, tolerations: readonly Toleration[]): boolean {
-  return tolerations.some((toleration) => {
-    if (toleration.effect && toleration.effect !== taint.effect) return false;
-    if (toleration.key && toleration.key !== taint.key) return false;
-    switch (toleration.operator) {
-      case "Exists": return true;
-      case "Lt": return isLessInteger(taint.value, toleration.value);
-      case "Gt": return isLessInteger(toleration.value, taint.value);
-      default: return (toleration.key ?? "") !== "" && (toleration.value ?? "") === (taint.value ?? "");
-    }
-  });
+  return tolerations.some((toleration) => tolerates(toleration, taint));
 }
 
 const NOT_MATCHED = "node(s) didn't match Pod's node affinity/selector";

@@ -96,14 +96,20 @@ export const volumeZone: Filter = {
 function zonesOf({ metadata }: Readonly<ApiObject>): readonly (string | undefined)[] { return ZONE_LABELS.map((key) => metadata.labels?.[key]); }
 
 /** A CSI driver can attach only so many volumes to a node. */
+/** The gate of drivers without which a node takes none of their volumes. */
+const SCALING = "VolumeLimitScaling";
+
 export const nodeVolumeLimits: Filter = {
   name: "NodeVolumeLimits",
   judgesTaints: true,
-  prepare({ pod }, { storage }) {
+  prepare({ pod }, { storage, gates }) {
     const wanted = volumesOf(pod, storage); // claims that are missing are VolumeBinding's to report
     if (wanted.size === 0) return undefined;
+    const required = gates.has(SCALING) ? [...new Set(wanted.values())].filter((driver) => storage.csiDriver(driver)?.spec.preventPodSchedulingIfMissing) : [];
     return {
       reject({ name, pods }) {
+        const missing = required.find((driver) => !(storage.csiNode(name)?.spec.drivers ?? []).some((one) => one.name === driver));
+        if (missing !== undefined) return resolvable(`${missing} CSI driver is not installed on the node`);
         const limits = new Map((storage.csiNode(name)?.spec.drivers ?? []).flatMap(({ name: driver, allocatable }) => (allocatable?.count == null ? [] : [[driver, allocatable.count] as const])));
         if (limits.size === 0) return undefined;
         const attached = new Map<string, string>();
@@ -122,7 +128,7 @@ export const nodeVolumeLimits: Filter = {
       },
     };
   },
-  mayHelp: (pod, change) => isOwnNewClaim(pod, change) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
+  mayHelp: (pod, change, { gates }) => isOwnNewClaim(pod, change) || (gates.has(SCALING) && (change.of === "CSI driver" || (change.of === "CSI node" && !change.deleted))) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
     || (change.of === "attachment" && change.deleted && podClaims(pod).some(({ ephemeral }) => !ephemeral)) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)),
 };
 

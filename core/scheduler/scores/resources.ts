@@ -57,7 +57,8 @@ function scorer(strategy: FitStrategy): (used: number, has: number) => number {
   }
 }
 
-function onShape(shape: readonly { readonly utilization: number; readonly score: number }[], utilization: number): number {
+/** How much a use of 0…100 is worth, by points of 0…10. */
+export function onShape(shape: readonly { readonly utilization: number; readonly score: number }[], utilization: number): number {
   const scale = SCORE_MAX / 10;
   const next = shape.findIndex((point) => utilization <= point.utilization);
   if (next === 0) return shape[0]!.score * scale;

@@ -5,6 +5,7 @@
  */
 import type { PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObjectReference } from "../../../api/gen/core.v1.ts";
 import { defineResource } from "../../generic/resource.ts";
+import { keepsFieldsOf } from "../../generic/switched-on.ts";
 import { statusPart } from "../status-part.ts";
 import { defaultClaim } from "./defaults.ts";
 import { nameSourceTwice, validateClaimSpec, validateClaimStatus, validateClaimUpdate } from "./validation.ts";
@@ -32,7 +33,7 @@ export const persistentVolumeClaims = defineResource<PersistentVolumeClaim>({
 });
 
 function alignDataSources(spec: PersistentVolumeClaimSpec, old: Readonly<PersistentVolumeClaimSpec> | undefined): void {
-  if (spec.dataSourceRef?.namespace && !old?.dataSourceRef) delete spec.dataSourceRef; // of another namespace: behind a gate that is off
+  if (spec.dataSourceRef?.namespace && !old?.dataSourceRef && !keepsFieldsOf("CrossNamespaceVolumeDataSource")) delete spec.dataSourceRef; // of another namespace
   if (!old?.dataSource && !old?.dataSourceRef && !spec.dataSourceRef && !isClaimOrSnapshot(spec.dataSource)) delete spec.dataSource;
   nameSourceTwice(spec);
 }

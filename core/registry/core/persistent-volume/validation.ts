@@ -7,6 +7,7 @@ import { annotationsOf } from "../../../api/meta/object-meta.ts";
 import { internalForm } from "../../../api/schema/internal-form.ts";
 import { jsonDiff } from "../checks/diff.ts";
 import { semanticEqual } from "../checks/equal.ts";
+import { keepsFieldsOf } from "../../generic/switched-on.ts";
 import { positiveQuantity, volumeQuantity } from "../checks/resources.ts";
 import { immutable, isDns1123Subdomain, oneOfOptional } from "../checks/values.ts";
 import { validateAccessModes, VOLUME_MODES } from "../persistent-volume-claim/validation.ts";
@@ -120,7 +121,7 @@ export function* validateVolumeUpdate(next: Readonly<PersistentVolume>, old: Rea
   }
   if (!semanticEqual(after, before)) yield forbidden("spec.persistentvolumesource", `spec.persistentvolumesource is immutable after creation\n${jsonDiff(internalForm(SOURCE, before), internalForm(SOURCE, after))}`);
   yield* immutable("volumeMode", next.spec.volumeMode, old.spec.volumeMode);
-  if (old.spec.nodeAffinity && !semanticEqual(withNewLabels(old.spec.nodeAffinity, next.spec.nodeAffinity), next.spec.nodeAffinity))
+  if (old.spec.nodeAffinity && !keepsFieldsOf("MutablePVNodeAffinity") && !semanticEqual(withNewLabels(old.spec.nodeAffinity, next.spec.nodeAffinity), next.spec.nodeAffinity))
     yield invalid("nodeAffinity", next.spec.nodeAffinity && internalForm("io.k8s.api.core.v1.VolumeNodeAffinity", next.spec.nodeAffinity), `${FIELD_IMMUTABLE}, except for updating from beta label to GA`);
   if (old.spec.volumeAttributesClassName !== undefined && next.spec.volumeAttributesClassName === undefined)
     yield forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");

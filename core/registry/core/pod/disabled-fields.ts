@@ -4,21 +4,18 @@
  * Source: kubernetes v1.36 pkg/api/pod/util.go dropDisabledFields, pkg/features/kube_features.go
  */
 import type { Container, PodSpec, PodStatus, VolumeMountStatus, VolumeProjection } from "../../../api/gen/core.v1.ts";
+import { keepsFieldsOf } from "../../generic/switched-on.ts";
 import { containersOf } from "./containers.ts";
 
 /** Sources of projected volumes, each with its gate. */
 const SOURCES = [["clusterTrustBundle", "ClusterTrustBundleProjection"], ["podCertificate", "PodCertificateRequest"]] as const;
-let switchedOn: ReadonlySet<string> = new Set();
-
-/** Of these gates fields are kept. Of the whole process, as the facts of the API are: said once, before anything is served. */
-export function keepFieldsOf(gates: ReadonlySet<string>): void { switchedOn = gates; }
 
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
 export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
-  if (!switchedOn.has("ContainerStopSignals") && !usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
+  if (!keepsFieldsOf("ContainerStopSignals") && !usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
   for (const [source, gate] of SOURCES)
-    if (!switchedOn.has(gate) && !projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
-  if (!switchedOn.has("GenericWorkload") && !old?.schedulingGroup) delete spec.schedulingGroup;
+    if (!keepsFieldsOf(gate) && !projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
+  if (!keepsFieldsOf("GenericWorkload") && !old?.schedulingGroup) delete spec.schedulingGroup;
 }
 
 function dropStopSignal(container: Pick<Container, "lifecycle">): void {

@@ -3,7 +3,7 @@ import type { Pod, PodSpec } from "../../../api/gen/core.v1.ts";
 import { formatFieldError } from "../../../api/meta/field-error.ts";
 import type { WriteContext } from "../../generic/resource.ts";
 import { bindPod, validateBinding } from "./binding.ts";
-import { keepFieldsOf } from "./disabled-fields.ts";
+import { keepFieldsOf } from "../../generic/switched-on.ts";
 import { pods } from "./pod.ts";
 import { computeQos } from "./qos.ts";
 

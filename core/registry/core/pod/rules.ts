@@ -8,6 +8,7 @@ import type { PodAffinityTerm, PodSpec, TopologySpreadConstraint } from "../../.
 import { validateLabelSelector } from "../../../api/meta/label-selector.ts";
 import { labelValue } from "../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../api/meta/object-meta.ts";
+import { keepsFieldsOf } from "../../generic/switched-on.ts";
 import { localNonReserved } from "../checks/paths.ts";
 import { isDivisibleHugePage, isHugePage, type ResourceList } from "../checks/resources.ts";
 import { containersOf } from "./containers.ts";
@@ -52,7 +53,7 @@ export function podRules(isPod: boolean, old?: OldPod): PodRules {
       restartPolicy !== "Always" && (resizePolicy ?? []).some((policy) => policy.restartPolicy === "RestartContainer")),
     allowVolumeDevicesInUserNamespace: spec?.hostUsers === false && [...containersOf(spec)].some(({ container }) => (container.volumeDevices ?? []).length > 0),
     allowHostNetworkInUserNamespace: spec?.hostUsers === false && spec.hostNetwork === true,
-    allowComparisonTolerations: (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
+    allowComparisonTolerations: keepsFieldsOf("TaintTolerationComparisonOperators") || (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
     allowSeLinuxMountOption: spec?.securityContext?.seLinuxChangePolicy !== undefined,
   };
 }

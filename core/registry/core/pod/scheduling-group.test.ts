@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import type { Pod } from "../../../api/gen/core.v1.ts";
 import { created, type Given, updated } from "../../../../test/rehearse.ts";
 import { jobs } from "../../batch/job.ts";
-import { keepFieldsOf } from "./disabled-fields.ts";
+import { keepFieldsOf } from "../../generic/switched-on.ts";
 import { pods } from "./pod.ts";
 
 afterEach(() => keepFieldsOf(new Set()));

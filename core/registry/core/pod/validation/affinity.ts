@@ -7,6 +7,7 @@ import type { LabelSelector } from "../../../../api/gen/meta.v1.ts";
 import { goQuote } from "../../../../api/meta/go-quote.ts";
 import { validateLabelName, validateLabelSelector } from "../../../../api/meta/label-selector.ts";
 import { dns1123Subdomain, EMPTY_MESSAGE, labelValue } from "../../../../api/meta/names.ts";
+import { isCanonicalInteger } from "../../../../api/meta/tolerations.ts";
 import { isDns1123Label, problems } from "../../checks/values.ts";
 import type { PodRules } from "../rules.ts";
 
@@ -138,7 +139,7 @@ function* validateTolerationValue(path: string, { operator, value = "" }: Tolera
 }
 
 function* validateInteger(path: string, value: string): Iterable<FieldError> {
-  if (!/^(0|-?[1-9]\d*)$/.test(value)) {
+  if (!isCanonicalInteger(value)) {
     yield invalid(path, value, value === "" ? EMPTY_MESSAGE : "must be a valid decimal integer in canonical form");
     if (!/^[+-]?\d+$/.test(value)) yield invalid(path, value, `strconv.ParseInt: parsing ${goQuote(value)}: invalid syntax`);
   } else if (BigInt.asIntN(64, BigInt(value)) !== BigInt(value)) yield invalid(path, value, `strconv.ParseInt: parsing ${goQuote(value)}: value out of range`);

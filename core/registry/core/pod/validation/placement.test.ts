@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../../api/gen/core.v1.ts";
 import { formatFieldError } from "../../../../api/meta/field-error.ts";
+import { keepFieldsOf } from "../../../generic/switched-on.ts";
 import { pods } from "../pod.ts";
 
 function pod(spec: object): Pod {
@@ -63,4 +64,19 @@ test.each<[what: string, before: object, after: object, problem: string | undefi
 
 test("a pod without gates does not move", () => {
   expect(errors(pod({ nodeSelector: { x: "1" } }), pod({})).join()).toContain("spec: Forbidden: pod updates may not change fields other than");
+});
+
+test.each<[value: string, problems: string[]]>([
+  ["950", []], ["0", []], ["-5", []], ["9223372036854775807", []],
+  ["high", ["must be a valid decimal integer in canonical form", 'strconv.ParseInt: parsing "high": invalid syntax']], ["95.5", ["must be a valid decimal integer in canonical form", 'strconv.ParseInt: parsing "95.5": invalid syntax']],
+  ["0950", ["must be a valid decimal integer in canonical form"]], ["+100", ["must be a valid decimal integer in canonical form"]], ["-", ["must be a valid decimal integer in canonical form", 'strconv.ParseInt: parsing "-": invalid syntax']],
+  ["", ["must be non-empty", 'strconv.ParseInt: parsing "": invalid syntax']], ["9223372036854775808", ['strconv.ParseInt: parsing "9223372036854775808": value out of range']],
+])("numeric tolerations, whose gate is on: %j", (value, problems) => {
+  keepFieldsOf(new Set(["TaintTolerationComparisonOperators"]));
+  try {
+    for (const operator of ["Gt", "Lt"])
+      expect(errors(pod({ tolerations: [{ key: "a", operator, value, effect: "NoSchedule" }] }))).toEqual(problems.map((problem) => `spec.tolerations[0].value: Invalid value: ${JSON.stringify(value)}: ${problem}`));
+  } finally {
+    keepFieldsOf(new Set());
+  }
 });
