@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { growth } from "../../../test/reads.ts";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { findCondition, namesTaken, planStatus } from "./crd-status.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
@@ -278,7 +279,7 @@ test("of very many versions each is looked at a few times", () => {
   const versions = (n: number) => Array.from({ length: n }, (_, i) => ({ name: `v${i % 7}`, served: true, storage: false, schema: { openAPIV3Schema: { type: "object" } } }));
   expect(growth((n, reads) => {
     const spec = { group: "x.io", scope: "Namespaced", names: { plural: "as", kind: "A", listKind: "AList", singular: "a" }, versions: reads.of(versions(n)) };
-    const errors = [...customResourceDefinitions.validate!({ metadata: { name: "as.x.io" }, spec, status: { storedVersions: ["v1"] } } as never, undefined, {} as never)];
+    const errors = [...crds.validate!({ metadata: { name: "as.x.io" }, spec, status: { storedVersions: ["v1"] } } as never, undefined, {} as never)];
     expect(errors.some(({ detail }) => detail === "must contain unique version names")).toBe(true);
   }, 200)).toBeLessThan(3);
 });
