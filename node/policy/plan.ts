@@ -16,10 +16,10 @@
  */
 import { createHash } from "node:crypto";
 import type { LabelSelector } from "../../core/api/gen/meta.v1.ts";
-import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "../../core/api/gen/networking.v1.ts";
+import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "../../core/api/gen/networking.v1.ts";
 import type { Labels } from "../../core/api/meta/label-requirement.ts";
 import { labelSelector } from "../../core/api/meta/label-selector.ts";
-import { cidrContains, type Family, formatCidr, parseStoredCidr } from "../../core/net/cidr.ts";
+import { type Cidr, type Family, formatCidr, outermost, parseStoredCidr } from "../../core/net/cidr.ts";
 import { Memory } from "./memory.ts";
 import { type NamedSet, type PolicyRuleset, rulesetOf } from "./ruleset.ts";
 
@@ -45,6 +45,8 @@ interface Match { readonly text: string; readonly family: Family | undefined }
 
 /** The kernel's limit is 255. */
 const NAME_LENGTH_MAX = 200;
+/** Ports or ranges of addresses that stand in a rule itself. More are a set of their own: each peer's rule has them, and nft takes time that grows with the square of what it reads in one. */
+const INLINE_MAX = 64;
 const EVERYTHING: LabelSelector = {};
 const NOBODY: readonly PolicyPod[] = [];
 const ANYTHING: readonly Match[] = [{ text: "", family: undefined }];
@@ -54,9 +56,9 @@ const ALLOWED: Readonly<Record<Direction, string>> = { ingress: "accept", egress
 export function policyPlanner(): (world: PolicyWorld) => PolicyRuleset {
   const memory = new Memory();
   const selectors = new WeakMap<LabelSelector, Selector>();
-  const keys: Known["keys"] = new WeakMap();
+  const keys: Known["keys"] = new WeakMap(), blocks: Known["blocks"] = new WeakMap();
   return (world) => {
-    const ruleset = plan(world, { memory, selectors, keys });
+    const ruleset = plan(world, { memory, selectors, keys, blocks });
     memory.turn();
     return ruleset;
   };
@@ -66,9 +68,11 @@ export function policyPlanner(): (world: PolicyWorld) => PolicyRuleset {
 export function planPolicies(world: PolicyWorld): PolicyRuleset { return policyPlanner()(world); }
 
 type Selector = ReturnType<typeof labelSelector>;
-interface Known { readonly memory: Memory; readonly selectors: WeakMap<LabelSelector, Selector>; readonly keys: WeakMap<NetworkPolicyPeer, { readonly namespace: string; readonly key: string }> }
+interface Known { readonly memory: Memory; readonly selectors: WeakMap<LabelSelector, Selector>; readonly keys: WeakMap<NetworkPolicyPeer, { readonly namespace: string; readonly key: string }>; readonly blocks: WeakMap<IPBlock, Block> }
+/** A range of addresses without others, which are a set of that name if they are many. */
+interface Block { readonly cidr: Cidr; readonly without: readonly string[]; readonly name: string | undefined }
 
-function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, keys }: Known): PolicyRuleset {
+function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, keys, blocks }: Known): PolicyRuleset {
   const sets = new Map<string, NamedSet>();
   const chains = new Map<string, readonly string[]>();
   const grouped = new Map<string, PolicyPod[]>();
@@ -115,7 +119,7 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
   }
 
   function matchPeer(peer: NetworkPolicyPeer, namespace: string, side: "saddr" | "daddr"): Match[] {
-    if (peer.ipBlock) return matchBlock(peer.ipBlock.cidr, peer.ipBlock.except ?? [], side);
+    if (peer.ipBlock) return matchBlock(peer.ipBlock, side);
     const key = keyOf(peer, namespace);
     return ([4, 6] as const).map((family) => {
       const name = `pods${family}/${key}`;
@@ -167,17 +171,33 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
       else append(numbers, protocol, one.endPort === undefined || one.endPort <= one.port ? String(one.port) : `${one.port}-${one.endPort}`);
     }
     const plain = [...whole].map((protocol): Match => ({ text: `meta l4proto ${protocol}`, family: undefined }));
-    for (const [protocol, list] of numbers) if (!whole.has(protocol)) plain.push({ text: `meta l4proto ${protocol} th dport { ${withoutOverlaps(list).join(", ")} }`, family: undefined });
+    for (const [protocol, list] of numbers) if (!whole.has(protocol)) plain.push({ text: `meta l4proto ${protocol} th dport ${listed("ports", "th dport", withoutOverlaps(list))}`, family: undefined });
     return [...plain, ...(named.size === 0 ? [] : matchNamed([...named.values()], receivers()))];
+  }
+
+  function matchBlock(block: IPBlock, side: "saddr" | "daddr"): Match[] {
+    const known = blocks.get(block) ?? readBlock(block);
+    if (!known) return [];
+    blocks.set(block, known);
+    const { cidr, without, name } = known, ip = ipOf(cidr.family);
+    return [{ text: `${ip} ${side} ${formatCidr(cidr)}${without.length === 0 ? "" : ` ${ip} ${side} != ${listed(`except${cidr.family}`, `${ip} saddr`, without, name)}`}`, family: cidr.family }];
+  }
+
+  /** As a rule has them: one by one, or as a set. */
+  function listed(kind: string, of: string, elements: readonly string[], known?: string): string {
+    if (elements.length <= INLINE_MAX) return `{ ${elements.join(", ")} }`;
+    const name = `${kind}/${known ?? digest(elements)}`;
+    if (!sets.has(name)) sets.set(name, memory.recall(name, [], () => ({ kind: "set", definition: `typeof ${of}; flags interval;`, elements: new Map(elements.map((element): [string, string] => [element, ""])) })));
+    return `@${name}`;
   }
 
   /** A name means another number on each pod: pairs of address and port. */
   function matchNamed(ports: readonly NetworkPolicyPort[], receivers: readonly (readonly PolicyPod[])[]): Match[] {
-    const wanted = ports.map(({ port, protocol = "TCP" }) => `${protocol} ${port}`);
+    const wanted = new Set(ports.map(({ port, protocol = "TCP" }) => `${protocol} ${port}`)), key = digest([...wanted]);
     // keys that tell lists apart well enough: what a result is of is compared in any case
-    const parts = receivers.map((list) => memory.recall(`ports ${wanted.join()} of ${list[0]?.namespace} ${list.length}`, list, () => elementsOf(wanted, list)));
+    const parts = receivers.map((list) => memory.recall(`ports ${key} of ${list[0]?.namespace} ${list.length}`, list, () => elementsOf(wanted, list)));
     return ([4, 6] as const).flatMap((family) => {
-      const found = memory.recall(`ports${family} ${wanted.join()} of ${parts.length} ${parts.reduce((sum, part) => sum + part[family].length, 0)}`, parts, () => {
+      const found = memory.recall(`ports${family} ${key} of ${parts.length} ${parts.reduce((sum, part) => sum + part[family].length, 0)}`, parts, () => {
         const elements = new Map(parts.flatMap((part) => part[family].map((element): [string, string] => [element, ""])));
         return { name: `ports${family}/${digest([...elements.keys()].toSorted())}`, set: { kind: "set", definition: `typeof ${ipOf(family)} daddr . meta l4proto . th dport;`, elements } as const };
       });
@@ -188,11 +208,11 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
   }
 }
 
-function elementsOf(wanted: readonly string[], pods: readonly PolicyPod[]): Readonly<Record<Family, readonly string[]>> {
+function elementsOf(wanted: ReadonlySet<string>, pods: readonly PolicyPod[]): Readonly<Record<Family, readonly string[]>> {
   const found: Record<Family, string[]> = { 4: [], 6: [] };
   for (const pod of pods)
     for (const { name, protocol, port } of pod.ports) {
-      if (!wanted.includes(`${protocol} ${name}`)) continue;
+      if (!wanted.has(`${protocol} ${name}`)) continue;
       for (const ip of pod.ips) found[familyOf(ip)].push(`${ip} . ${protocol.toLowerCase()} . ${port}`);
     }
   return found;
@@ -204,13 +224,12 @@ function restricts({ spec }: Readonly<NetworkPolicy>, direction: Direction): boo
   return types.includes(direction === "ingress" ? "Ingress" : "Egress");
 }
 
-function matchBlock(text: string, except: readonly string[], side: "saddr" | "daddr"): Match[] {
+/** Undefined: it is no range. */
+function readBlock({ cidr: text, except = [] }: IPBlock): Block | undefined {
   const cidr = parseStoredCidr(text);
-  if (!cidr) return [];
-  const ip = ipOf(cidr.family);
-  const without = except.flatMap((one) => parseStoredCidr(one) ?? []).filter(({ family }) => family === cidr.family);
-  const outer = without.filter((one, i) => !without.some((other, j) => i !== j && cidrContains(other, { family: one.family, value: one.base }) && (other.prefix < one.prefix || (other.prefix === one.prefix && j < i))));
-  return [{ text: `${ip} ${side} ${formatCidr(cidr)}${outer.length === 0 ? "" : ` ${ip} ${side} != { ${outer.map(formatCidr).join(", ")} }`}`, family: cidr.family }];
+  if (!cidr) return undefined;
+  const without = outermost(except.flatMap((one) => parseStoredCidr(one) ?? []).filter(({ family }) => family === cidr.family)).map(formatCidr);
+  return { cidr, without, name: without.length > INLINE_MAX ? digest(without) : undefined };
 }
 
 /** nft refuses a set with one range inside another. */

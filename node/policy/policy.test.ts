@@ -108,3 +108,15 @@ test("without policies there is no table; a pod is let go on only when its polic
   expect(scripts).toEqual(["add table inet coracle-policy\ndelete table inet coracle-policy\n"]); // where they are switched off
   await Promise.all(lives);
 });
+
+test("long lists of ports and of what is left out of a block are sets that rules name, however many peers there are", () => {
+  const ports = Array.from({ length: 300 }, (_, i) => ({ port: 1 + 2 * i })), except = Array.from({ length: 300 }, (_, i) => `10.${i % 100}.${Math.floor(i / 100)}.0/24`);
+  const from = Array.from({ length: 40 }, (_, i) => ({ ipBlock: { cidr: `10.0.0.0/${8 + (i % 8)}`, except } }));
+  const { sets, chains } = plan(policy({ ingress: [{ from, ports }] }));
+  const own = chains.get("ingress/policy/a/p")!;
+  expect(own.map((rule) => rule.replace(/\/[0-9a-f]{16}/g, "/#"))[0]).toBe("ip saddr 10.0.0.0/8 ip saddr != @except4/# meta l4proto tcp th dport @ports/# accept");
+  expect(own.join().length).toBeLessThan(own.length * 200);
+  const shown = [...sets].filter(([name]) => /^(except4|ports)\//.test(name)).map(([name, { definition, elements }]) => [name.split("/")[0], definition, elements.size]);
+  expect(shown).toEqual([["except4", "typeof ip saddr; flags interval;", 300], ["ports", "typeof th dport; flags interval;", 300]]);
+  expect(oldNftDiesOf(wholeText(plan(policy({ ingress: [{ from, ports }] }))))).toEqual([]);
+});

@@ -108,3 +108,17 @@ test("addresses and ranges that are stored with leading zeros, or as IPv4 in IPv
   expect(port).toMatchObject({ externalIps: ["192.0.2.10"], loadBalancerIps: ["192.0.2.11"], sourceRanges: ["10.9.0.0/16"] }); // without a range everyone would be let in
   expect(port!.clusterBackends.map(({ ip }) => ip)).toEqual(["10.42.0.1", "10.42.0.2"]);
 });
+
+test("a Service with thousands of ports and of addresses asks for no more pairs of them than there is room for", () => {
+  const many = <T>(n: number, make: (i: number) => T): T[] => Array.from({ length: n }, (_, i) => make(i));
+  const ip = (i: number): string => `10.${i >> 16}.${(i >> 8) & 255}.${i & 255}`;
+  const ports = many(10_000, (i) => ({ name: `p${i}`, port: i + 1, protocol: "TCP" as const }));
+  const huge = service({ type: "LoadBalancer", ports, externalIPs: many(10_000, ip), loadBalancerSourceRanges: many(10_000, (i) => `${ip(i)}/32`) });
+  const plans = planService(huge, many(3, (n) => slice(many(100, (i) => ({ addresses: [ip(n * 100 + i)] })), { ports })), node).ports;
+  expect(plans.length).toBe(10_000);
+  const lengths = ({ externalIps, sourceRanges, clusterBackends }: (typeof plans)[number]) => [externalIps, sourceRanges, clusterBackends].map((list) => list.length);
+  expect([plans[0]!, plans.at(-1)!].map(lengths)).toEqual([[50, 50, 50], [50, 50, 50]]);
+  expect(plans.at(-1)!.clusterBackends[0]).toEqual({ ip: "10.0.0.0", port: 10_000, local: false });
+  const large = planService(service({ ports: ports.slice(0, 100) }), many(10, (n) => slice(many(100, (i) => ({ addresses: [ip(n * 100 + i)] })), { ports })), node).ports;
+  expect(large.map(({ clusterBackends }) => clusterBackends.length)).toEqual(many(100, () => 1_000));
+});

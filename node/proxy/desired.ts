@@ -23,6 +23,11 @@ const HEADLESS_LABEL = "service.kubernetes.io/headless";
 const PRESERVE_DESTINATION = "preserve-destination";
 
 const PORT_MAX = 65_535;
+/**
+ * Of one Service and family, pairs of a port with an address it is reached at, a range that may reach it, or an endpoint. A thousand ports and five hundred endpoints; a Service of a megabyte could
+ * ask for a billion, which neither this process nor the kernel has room for: what is beyond is left out.
+ */
+const PAIRS_MAX = 500_000;
 
 export type ProxyProtocol = "tcp" | "udp" | "sctp";
 
@@ -97,18 +102,24 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
       return parsed?.family === family ? [formatIp(parsed)] : [];
     }))];
     const ranges = sourceRanges(spec.loadBalancerSourceRanges ?? [], family);
+    const isReached = (ip: string): boolean => { const parsed = parseStoredIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); };
+    const perPort = Math.floor(PAIRS_MAX / Math.max(1, spec.ports?.length ?? 0));
+    const shared = {
+      externalIps: ofFamily(spec.externalIPs ?? []).slice(0, perPort),
+      loadBalancerIps: ofFamily(balancers.some((ip) => node.externalIps?.includes(ip)) ? [...balancers, ...node.ips] : balancers).slice(0, perPort),
+      sourceRanges: ranges.slice(0, perPort).map(formatCidr),
+      nodeInSourceRanges: node.ips.some(isReached),
+    };
+    const parts = partsOf(used, family);
     for (const port of spec.ports ?? []) {
       const base = {
         family, namespace: metadata.namespace ?? "", service: metadata.name, portName: port.name ?? "", protocol: protocolOf(port.protocol),
         clusterIp: ofFamily([clusterIp])[0]!, port: port.port, nodePort: port.nodePort ?? 0,
-        externalIps: ofFamily(spec.externalIPs ?? []),
-        loadBalancerIps: ofFamily(balancers.some((ip) => node.externalIps?.includes(ip)) ? [...balancers, ...node.ips] : balancers),
-        sourceRanges: ranges.map(formatCidr),
-        nodeInSourceRanges: node.ips.some((ip) => { const parsed = parseStoredIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); }),
+        ...shared,
         affinitySeconds: spec.sessionAffinity === "ClientIP" ? (spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800) : 0,
         internalLocal: spec.internalTrafficPolicy === "Local", externalLocal, preservesDestination: metadata.annotations?.[PRESERVE_DESTINATION] === "true",
       };
-      ports.push({ ...base, ...choose(candidates(port, used, family, node), base, node) });
+      ports.push({ ...base, ...choose(candidates(port, parts, { node, most: perPort }), base, node) });
     }
   }
   const healthPort = spec.type === "LoadBalancer" && externalLocal ? (spec.healthCheckNodePort ?? 0) : 0;
@@ -125,20 +136,30 @@ function protocolOf(protocol: string | undefined): ProxyProtocol {
   return protocol === "UDP" ? "udp" : protocol === "SCTP" ? "sctp" : "tcp";
 }
 
-/** Endpoints of one port, each address and port once: while it is moved one stands in two slices, and a pod may have the address of one that is on its way out. */
-function candidates(port: Readonly<ServicePort>, slices: readonly Readonly<EndpointSlice>[], family: Family, node: ProxyNode): Candidate[] {
-  const found = new Map<string, Candidate>();
-  for (const slice of slices) {
-    if (slice.addressType !== (family === 4 ? "IPv4" : "IPv6")) continue;
-    const number = slice.ports?.find((candidate) => samePort(candidate, port))?.port;
-    if (number == null || number < 1 || number > PORT_MAX) continue; // the API takes any: the kernel would refuse it with all other rules
-    for (const endpoint of slice.endpoints ?? []) {
+/** A slice's ports by name and protocol, and its endpoints' first addresses. */
+interface Part { readonly ports: ReadonlyMap<string, number | undefined>; readonly endpoints: readonly { readonly endpoint: Readonly<Endpoint>; readonly ip: string }[] }
+
+function partsOf(slices: readonly Readonly<EndpointSlice>[], family: Family): Part[] {
+  return slices.filter(({ addressType }) => addressType === (family === 4 ? "IPv4" : "IPv6")).map(({ ports = [], endpoints = [] }) => ({
+    ports: new Map((ports ?? []).toReversed().map((port): [string, number | undefined] => [portKey(port), port.port])), // the first of a name counts
+    endpoints: (endpoints ?? []).flatMap((endpoint) => {
       const ip = parseStoredIp(endpoint.addresses[0] ?? "");
-      if (!ip || ip.family !== family) continue;
-      const candidate = candidateOf(endpoint, formatIp(ip), number, node);
-      const key = `${candidate.ip} ${number}`;
-      const before = found.get(key);
-      if (!before || isBetter(candidate, before)) found.set(key, candidate);
+      return ip?.family === family ? [{ endpoint, ip: formatIp(ip) }] : [];
+    }),
+  }));
+}
+
+/** Endpoints of one port, each address and port once: while it is moved one stands in two slices, and a pod may have the address of one that is on its way out. */
+function candidates(port: Readonly<ServicePort>, parts: readonly Part[], { node, most }: { readonly node: ProxyNode; readonly most: number }): Candidate[] {
+  const found = new Map<string, Candidate>(), key = portKey(port);
+  for (const { ports, endpoints } of parts) {
+    const number = ports.get(key);
+    if (number == null || number < 1 || number > PORT_MAX) continue; // the API takes any: the kernel would refuse it with all other rules
+    for (const { endpoint, ip } of endpoints) {
+      const candidate = candidateOf(endpoint, ip, number, node);
+      const at = `${ip} ${number}`;
+      const before = found.get(at);
+      if (before ? isBetter(candidate, before) : found.size < most) found.set(at, candidate);
     }
   }
   return [...found.values()].sort((a, b) => (a.ip === b.ip ? a.port - b.port : a.ip < b.ip ? -1 : 1));
@@ -149,9 +170,7 @@ function isBetter(one: Candidate, other: Candidate): boolean {
   return one.terminating === other.terminating ? one.ready && !other.ready : other.terminating;
 }
 
-function samePort(candidate: Readonly<EndpointPort>, port: Readonly<ServicePort>): boolean {
-  return (candidate.name ?? "") === (port.name ?? "") && protocolOf(candidate.protocol) === protocolOf(port.protocol);
-}
+function portKey({ name = "", protocol }: Readonly<EndpointPort> | Readonly<ServicePort>): string { return `${protocolOf(protocol)} ${name}`; }
 
 function candidateOf({ conditions, nodeName, hints }: Readonly<Endpoint>, ip: string, port: number, node: ProxyNode): Candidate {
   const ready = conditions?.ready ?? true;

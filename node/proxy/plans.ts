@@ -62,7 +62,8 @@ export class ServicePlans {
       const before = this.#planned.get(key);
       const next = service && planService(service, slices.by(SLICES_BY_SERVICE, key), this.#node);
       if (before !== undefined && next !== undefined && isDeepStrictEqual(before, next)) continue;
-      for (const port of next?.ports ?? []) if (losesFlows(before?.ports.find((old) => samePort(old, port)), port)) this.staleFlows.add(port.family);
+      const had = new Map(before?.ports.toReversed().map((port): [string, PortPlan] => [portKey(port), port]));
+      for (const port of next?.ports ?? []) if (losesFlows(had.get(portKey(port)), port)) this.staleFlows.add(port.family);
       for (const family of [4, 6] as const) this.rulesets[family].set(key, next?.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family])));
       put(this.#planned, key, next);
       put(this.#withLocal, key, next?.ports.some(({ internalLocal, externalLocal }) => internalLocal || externalLocal) ? next : undefined);
@@ -90,6 +91,4 @@ function put<K, V>(map: Map<K, V>, key: K, value: V | undefined): void {
   else map.set(key, value);
 }
 
-function samePort(a: PortPlan, b: PortPlan): boolean {
-  return a.family === b.family && a.portName === b.portName && a.protocol === b.protocol;
-}
+function portKey({ family, portName, protocol }: PortPlan): string { return `${family} ${protocol} ${portName}`; }

@@ -59,9 +59,13 @@ export function internal(field: string, detail: string): FieldError { return { t
 
 /** `supported` in the order upstream lists them: usually sorted. */
 export function notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError {
-  const detail = supported.length > 0 ? `supported values: ${supported.map(goQuote).join(", ")}` : "";
+  let detail = supportedTexts.get(supported);
+  if (detail === undefined) supportedTexts.set(supported, (detail = supported.length > 0 ? `supported values: ${supported.map(goQuote).join(", ")}` : ""));
   return { type: "FieldValueNotSupported", field, badValue, detail };
 }
+
+/** What is said of a list that stays as it is: of thousands of values that are none of its, the same. */
+const supportedTexts = new WeakMap<readonly string[], string>();
 
 /** Bytes, as upstream counts; the value itself is not repeated. */
 export function tooLong(field: string, bytesMax: number): FieldError {

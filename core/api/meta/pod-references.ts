@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/api/v1/pod/util.go, pkg/api/v1/persistentvolume/util.go, staging/src/k8s.io/component-helpers/storage/ephemeral,
  *         staging/src/k8s.io/dynamic-resource-allocation/resourceclaim
  */
-import type { Container, EphemeralContainer, PersistentVolume, PersistentVolumeSource, Pod, SecretReference } from "../gen/core.v1.ts";
+import type { Container, EphemeralContainer, PersistentVolume, PersistentVolumeSource, Pod, PodResourceClaimStatus, SecretReference } from "../gen/core.v1.ts";
 
 /** One that is about to be refused may have null for them. */
 function allContainers({ initContainers, containers, ephemeralContainers }: Readonly<Pod["spec"]>): readonly Readonly<Container | EphemeralContainer>[] {
@@ -47,10 +47,16 @@ export function podClaimNames({ spec, metadata }: Readonly<Pod>): ReadonlySet<st
   return named(spec.volumes?.map((volume) => volume.persistentVolumeClaim?.claimName ?? (volume.ephemeral ? `${metadata.name}-${volume.name}` : undefined)) ?? []);
 }
 
+/** What has become of its claims that are made from templates, by their names in the pod. */
+export function claimStatusesOf({ status }: Readonly<Pod>): ReadonlyMap<string, PodResourceClaimStatus> {
+  return new Map((status?.resourceClaimStatuses ?? []).map((one): [string, PodResourceClaimStatus] => [one.name, one]));
+}
+
 /** Names of ResourceClaims that exist for the pod. */
-export function podResourceClaimNames({ spec, status }: Readonly<Pod>): ReadonlySet<string> {
-  const names = spec.resourceClaims?.map(({ name, resourceClaimName }) => resourceClaimName ?? status?.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName) ?? [];
-  return named([...names, status?.extendedResourceClaimStatus?.resourceClaimName]);
+export function podResourceClaimNames(pod: Readonly<Pod>): ReadonlySet<string> {
+  const made = claimStatusesOf(pod);
+  const names = pod.spec.resourceClaims?.map(({ name, resourceClaimName }) => resourceClaimName ?? made.get(name)?.resourceClaimName) ?? [];
+  return named([...names, pod.status?.extendedResourceClaimStatus?.resourceClaimName]);
 }
 
 /** Secrets a node needs to mount the volume. */

@@ -16,3 +16,11 @@ test.each<[type: string, value: object, shown: string]>([
   ["core.v1.PodTemplateSpec", { metadata: { labels: { a: "b" } }, spec: { containers: [], hostNetwork: true, securityContext: { runAsUser: 5 }, serviceAccountName: "s", serviceAccount: "s" } },
     '{"labels":{"a":"b"},"Spec":{"Volumes":null,"InitContainers":null,"Containers":[],"EphemeralContainers":null,"RestartPolicy":"","TerminationGracePeriodSeconds":null,"ActiveDeadlineSeconds":null,"DNSPolicy":"","NodeSelector":null,"ServiceAccountName":"s","AutomountServiceAccountToken":null,"NodeName":"","SecurityContext":{"HostNetwork":true,"HostPID":false,"HostIPC":false,"ShareProcessNamespace":null,"HostUsers":null,"SELinuxOptions":null,"WindowsOptions":null,"RunAsUser":5,"RunAsGroup":null,"RunAsNonRoot":null,"SupplementalGroups":null,"SupplementalGroupsPolicy":null,"FSGroup":null,"FSGroupChangePolicy":null,"Sysctls":null,"SeccompProfile":null,"AppArmorProfile":null,"SELinuxChangePolicy":null},"ImagePullSecrets":null,"Hostname":"","Subdomain":"","SetHostnameAsFQDN":null,"Affinity":null,"SchedulerName":"","Tolerations":null,"HostAliases":null,"PriorityClassName":"","Priority":null,"PreemptionPolicy":null,"DNSConfig":null,"ReadinessGates":null,"RuntimeClassName":null,"Overhead":null,"EnableServiceLinks":null,"TopologySpreadConstraints":null,"OS":null,"SchedulingGates":null,"ResourceClaims":null,"Resources":null,"HostnameOverride":null,"SchedulingGroup":null}}'],
 ])("a %s", (type, value, shown) => expect(JSON.stringify(internalForm(`io.k8s.api.${type}`, value))).toBe(shown));
+
+test("of more structs than anybody looks through, those at the end are shown as they were sent", () => {
+  const volumes = Array.from({ length: 20_000 }, (_, i) => ({ name: `v${i}` }));
+  const shown = internalForm("io.k8s.api.core.v1.PodSpec", { volumes })["Volumes"] as readonly object[];
+  expect(shown).toHaveLength(20_000);
+  expect(shown[0]).toMatchObject({ Name: "v0", HostPath: null });
+  expect(shown.at(-1)).toEqual({ name: "v19999" });
+});

@@ -39,29 +39,37 @@ const OBJECT_META = `${META}ObjectMeta`;
 /** Pointers in the versioned types, values in the server's own: nought where nothing is said. */
 const VALUES: ReadonlySet<string> = new Set(["RollingUpdateDeployment.maxUnavailable", "RollingUpdateDeployment.maxSurge", "RollingUpdateDaemonSet.maxUnavailable", "RollingUpdateDaemonSet.maxSurge", "RollingUpdateStatefulSetStrategy.partition"]);
 
+/** Structs that are shown with all their fields: a volume that says nothing has thirty, and a body room for a million of them. What is beyond is shown as it was sent. */
+const STRUCTS_MAX = 10_000;
+
+/** How many structs may still be filled in. */
+interface Room { left: number }
+
 /** `name`: the struct's in OpenAPI. */
 export function internalForm(name: string, value: object): JsonObject {
   const type = builtInFacts.structNamed(name);
   if (!type) throw new Error(`no type ${name}`);
-  return ofStruct(type, value as Fields);
+  return ofStruct(type, value as Fields, { left: STRUCTS_MAX });
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-function ofStruct(type: StructType, value: Fields): JsonObject {
-  return Object.fromEntries(inServersOrder(type).flatMap((field) => entriesOf(type, field, value)));
+function ofStruct(type: StructType, value: Fields, room: Room): JsonObject {
+  if (room.left <= 0) return value as JsonObject;
+  room.left--;
+  return Object.fromEntries(inServersOrder(type).flatMap((field) => entriesOf(type, field, value, room)));
 }
 
-function entriesOf(type: StructType, field: FieldInfo, value: Fields): readonly (readonly [string, JsonValue])[] {
+function entriesOf(type: StructType, field: FieldInfo, value: Fields, room: Room): readonly (readonly [string, JsonValue])[] {
   if (field.type.kind === "struct" && field.type.name === OBJECT_META) return Object.entries((value[field.name] ?? {}) as JsonObject); // a part of the struct itself, with JSON's names
-  const form = value[field.name] === undefined ? zeroOf(type, field) : ofType(field.type, value[field.name]);
-  return [[goNameOf(type, field), placeOf(type, field) === SECURITY ? withHost(type, value, form) : form]];
+  const form = value[field.name] === undefined ? zeroOf(type, field, room) : ofType(field.type, value[field.name], room);
+  return [[goNameOf(type, field), placeOf(type, field) === SECURITY ? withHost(type, value, form, room) : form]];
 }
 
-function withHost(pod: StructType, value: Fields, security: JsonValue): JsonValue {
+function withHost(pod: StructType, value: Fields, security: JsonValue, room: Room): JsonValue {
   const own = pod.fields.filter(({ name }) => OF_THE_HOST.includes(name)).sort((a, b) => OF_THE_HOST.indexOf(a.name) - OF_THE_HOST.indexOf(b.name));
   if (security === null && own.every(({ name }) => value[name] === undefined)) return null;
-  const host = own.map((field): [string, JsonValue] => [goNameOf(pod, field), (value[field.name] as JsonValue | undefined) ?? zeroOf(pod, field)]);
+  const host = own.map((field): [string, JsonValue] => [goNameOf(pod, field), (value[field.name] as JsonValue | undefined) ?? zeroOf(pod, field, room)]);
   return { ...Object.fromEntries(host), ...(security as JsonObject) };
 }
 
@@ -81,21 +89,21 @@ function goNameOf(struct: StructType, field: FieldInfo): string {
   return NAMES[placeOf(struct, field)] ?? NAMES[name] ?? name.charAt(0).toUpperCase() + name.slice(1);
 }
 
-function ofType(type: Type, value: unknown): JsonValue {
+function ofType(type: Type, value: unknown, room: Room): JsonValue {
   if (value === null || typeof value !== "object") return value as JsonValue;
   switch (type.kind) {
-    case "struct": return type.name.startsWith(META) ? value as JsonValue : ofStruct(type, value as Fields);
-    case "list": return (value as readonly unknown[]).map((item) => ofType(type.items, item));
-    case "map": return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, ofType(type.values, item)]));
+    case "struct": return type.name.startsWith(META) ? value as JsonValue : ofStruct(type, value as Fields, room);
+    case "list": return (value as readonly unknown[]).map((item) => ofType(type.items, item, room));
+    case "map": return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, ofType(type.values, item, room)]));
     default: return value as JsonValue;
   }
 }
 
-function zeroOf(struct: StructType, field: FieldInfo): JsonValue {
+function zeroOf(struct: StructType, field: FieldInfo, room: Room): JsonValue {
   const { type, pointer } = field;
   if (pointer && !VALUES.has(placeOf(struct, field))) return null;
   switch (type.kind) {
-    case "struct": return ofStruct(type, {});
+    case "struct": return ofStruct(type, {}, room);
     case "scalar": return type.scalar === "string" ? "" : type.scalar === "bool" ? false : type.scalar === "bytes" ? null : 0;
     case "special": return type.special === "quantity" ? "0" : type.special === "intOrString" ? 0 : null;
     default: return null;

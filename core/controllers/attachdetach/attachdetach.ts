@@ -144,7 +144,7 @@ export function attachDetachController({ client, informers, events, clock, metri
     const before = node.status?.volumesAttached ?? [];
     if (sameValue([...before].sort((a, b) => (a.name < b.name ? -1 : 1)), next)) return;
     const written = await client.resource(NODES).patch(node, "application/merge-patch+json", { status: { volumesAttached: next.length > 0 ? next : null } }, { signal, subresource: "status" });
-    const fresh = next.filter(({ name }) => !before.some((old) => old.name === name));
+    const had = new Set(before.map(({ name }) => name)), fresh = next.filter(({ name }) => !had.has(name));
     for (const { name } of fresh) for (const one of wantedOn(node.metadata.name)) if (name.endsWith(`^${one.volume.spec.csi!.volumeHandle}`)) told.attached(one);
     await nodes.caughtUp([written], signal);
   }
@@ -189,7 +189,7 @@ export function attachDetachController({ client, informers, events, clock, metri
 
 /** One that is back, and has not been told yet what it may use. */
 function withDisks(node: Readonly<Node>, names: readonly string[] = []): Readonly<Node> {
-  const missing = names.filter((name) => !attachedDisks(node).includes(name));
+  const attached = new Set(attachedDisks(node)), missing = names.filter((name) => !attached.has(name));
   return missing.length === 0 ? node : { ...node, status: { ...node.status, volumesAttached: [...node.status?.volumesAttached ?? [], ...missing.map((name) => ({ name, devicePath: "" }))] } };
 }
 

@@ -41,7 +41,8 @@ export interface DiskPlan {
 
 /** Those of a node whose Node is gone that it may use still: what it had mounted, as if it did not answer. Its machine may run on, and its Node come back. */
 export function keptOfGone(disks: readonly string[], { wanted, idleMs, forceDetach }: Pick<DiskFacts, "wanted" | "idleMs" | "forceDetach">): string[] {
-  return disks.filter((name) => wanted.some((one) => one.name === name) || !forceDetach || idleMs(name) <= FORCE_AFTER_MS);
+  const names = new Set(wanted.map(({ name }) => name));
+  return disks.filter((name) => names.has(name) || !forceDetach || idleMs(name) <= FORCE_AFTER_MS);
 }
 
 /** What it will be kept from others of, should its Node go. */

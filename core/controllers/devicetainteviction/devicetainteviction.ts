@@ -12,6 +12,7 @@ import type { Device, DeviceRequestAllocationResult, DeviceTaint, DeviceTolerati
 import { conditionPatch } from "../../api/meta/condition-patch.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { claimStatusesOf } from "../../api/meta/pod-references.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { DEVICE_TAINT_RULES, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
@@ -165,7 +166,8 @@ function isTainted({ spec }: Readonly<ResourceSlice>): boolean {
   return (spec.devices ?? []).some(({ taints = [] }) => taints.some(({ effect }) => effect === "NoExecute"));
 }
 
-function namesOf({ spec, status }: Readonly<Pod>): string[] {
-  const extended = status?.extendedResourceClaimStatus?.resourceClaimName;
-  return [...(spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => resourceClaimName ?? status?.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName ?? []), ...(extended ? [extended] : [])];
+function namesOf(pod: Readonly<Pod>): string[] {
+  const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
+  const made = claimStatusesOf(pod);
+  return [...(pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => resourceClaimName ?? made.get(name)?.resourceClaimName ?? []), ...(extended ? [extended] : [])];
 }

@@ -164,8 +164,9 @@ async function read(objects: ResourceClient<ApiObject>, { name, namespace }: Ide
 /** Takes references to these owners off an object. */
 async function disown(objects: ResourceClient<ApiObject>, identity: Identity, uids: readonly string[], signal: AbortSignal): Promise<void> {
   const strategic = { uid: identity.uid, ownerReferences: uids.map((uid) => ({ $patch: "delete", uid })) };
+  const gone = new Set(uids);
   await patchEither(objects, identity, strategic, (object) => {
-    const kept = (object.metadata.ownerReferences ?? []).filter(({ uid }) => !uids.includes(uid));
+    const kept = (object.metadata.ownerReferences ?? []).filter(({ uid }) => !gone.has(uid));
     return { resourceVersion: object.metadata.resourceVersion, ownerReferences: kept.length > 0 ? kept : null };
   }, signal);
 }

@@ -65,8 +65,8 @@ export function viewOf(job: Readonly<Job>, pods: readonly P[]): JobView {
   const { succeeded: uncountedSucceeded = [], failed: uncountedFailed = [] } = job.status?.uncountedTerminatedPods ?? {};
   const active = pods.filter(isActive);
   const counts = (pod: P): boolean => isTracked(pod) && (!isIndexed(spec) || validIndex(pod, spec) !== undefined);
-  const named = new Set(uncountedFailed);
-  const newSucceeded = pods.filter((pod) => counts(pod) && hasSucceeded(pod, named) && !uncountedSucceeded.includes(pod.metadata.uid));
+  const named = new Set(uncountedFailed), counted = new Set(uncountedSucceeded);
+  const newSucceeded = pods.filter((pod) => counts(pod) && hasSucceeded(pod, named) && !counted.has(pod.metadata.uid));
   const newFailed = pods.filter((pod) => counts(pod) && hasFailed(pod, spec) && !named.has(pod.metadata.uid));
   const indexes = isIndexed(spec) ? indexView(job, spec, pods, active, named) : undefined;
   const failures = newFailed.filter((pod) => judgeFailure(spec.podFailurePolicy, pod).counts).length;

@@ -10,9 +10,10 @@
  * API:    https://kubernetes.io/docs/concepts/scheduling-eviction/dynamic-resource-allocation/
  * Source: kubernetes v1.36 pkg/controller/resourceclaim
  */
-import type { Pod, PodResourceClaim } from "../../api/gen/core.v1.ts";
+import type { Pod, PodResourceClaim, PodResourceClaimStatus } from "../../api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../api/gen/resource.v1.ts";
 import { annotationsOf, controllerOf, isControlledBy, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { claimStatusesOf } from "../../api/meta/pod-references.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { PODS, RESOURCE_CLAIM_TEMPLATES, RESOURCE_CLAIMS } from "../../client/resources.ts";
@@ -59,13 +60,14 @@ function podClaimsController({ client, informers, events, metrics }: Deps): Cont
       const pod = pods.get(key);
       if (!pod || isDeleting(pod) || isTerminal(pod)) return;
       const named = new Map<string, string>();
+      const statuses = claimStatusesOf(pod);
       let isNew = false;
       for (const one of pod.spec.resourceClaims ?? []) {
         try {
-          const name = await ensureClaim(pod, one, signal);
+          const name = await ensureClaim(pod, one, statuses.get(one.name), signal);
           if (name === undefined) continue;
           named.set(one.name, name);
-          isNew ||= pod.status?.resourceClaimStatuses?.find((status) => status.name === one.name)?.resourceClaimName !== name;
+          isNew ||= statuses.get(one.name)?.resourceClaimName !== name;
         } catch (error) {
           if (!signal.aborted) recorder.event(pod, "Warning", "FailedResourceClaimCreation", `PodResourceClaim ${one.name}: ${messageOf(error)}`);
           throw new Error(`pod ${key}, PodResourceClaim ${one.name}: ${messageOf(error)}`, { cause: error });
@@ -82,9 +84,8 @@ function podClaimsController({ client, informers, events, metrics }: Deps): Cont
   };
 
   /** The name of the claim that is made from a template. */
-  async function ensureClaim(pod: Readonly<Pod>, one: PodResourceClaim, signal: AbortSignal): Promise<string | undefined> {
+  async function ensureClaim(pod: Readonly<Pod>, one: PodResourceClaim, status: PodResourceClaimStatus | undefined, signal: AbortSignal): Promise<string | undefined> {
     const { resourceClaimTemplateName: templateName } = one;
-    const status = pod.status?.resourceClaimStatuses?.find(({ name }) => name === one.name);
     if (templateName === undefined || (status && status.resourceClaimName === undefined)) return undefined;
     const known = status && claims.get(objectKey(namespaceOf(pod), status.resourceClaimName!));
     if (known && isControlledBy(known, pod)) return known.metadata.name;
@@ -168,6 +169,7 @@ function resourceClaimController({ client, informers }: Deps): Controller {
 /** Keys of the claims a pod uses, as far as their names are known. */
 function claimKeysOf(pod: Readonly<Pod>): ObjectKey[] {
   const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
-  const named = (pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => resourceClaimName ?? pod.status?.resourceClaimStatuses?.find((one) => one.name === name)?.resourceClaimName ?? []);
+  const made = claimStatusesOf(pod);
+  const named = (pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }) => resourceClaimName ?? made.get(name)?.resourceClaimName ?? []);
   return [...named, ...(extended ? [extended] : [])].map((name) => objectKey(namespaceOf(pod), name));
 }

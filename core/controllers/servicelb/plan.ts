@@ -38,10 +38,11 @@ export function isOurs({ spec, metadata }: Readonly<Service>): boolean {
 }
 
 export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, rivals, reserved }: LoadBalancerWorld): LoadBalancerPlan {
+  const rivalsAt = byPort(rivals);
   for (const { protocol = "TCP", port } of service.spec?.ports ?? []) {
     const kept = reserved.find((one) => one.protocol === protocol && one.port === port);
     if (kept) return { refusal: `port ${port}/${protocol} of the nodes is ${kept.why}` };
-    const first = firstOf(rivals.filter((one) => one.spec?.ports?.some((other) => other.port === port && (other.protocol ?? "TCP") === protocol)));
+    const first = firstOf([...rivalsAt.get(`${protocol} ${port}`) ?? []]);
     if (first && keyOf(first) !== keyOf(service)) return { refusal: `port ${port}/${protocol} of the nodes is used by service ${keyOf(first)}` };
   }
   const local = service.spec?.externalTrafficPolicy === "Local" ? nodesWithEndpoints(slices) : undefined;
@@ -54,6 +55,19 @@ export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, ri
   const ips = serving.flatMap((node) => nodeAddresses(node, outside ? "ExternalIP" : "InternalIP")).filter((ip) => families.has(parseIp(ip)?.family === 6 ? "IPv6" : "IPv4"));
   if (wanted && !balancing.some((node) => [...nodeAddresses(node, "InternalIP"), ...nodeAddresses(node, "ExternalIP")].includes(wanted))) return { refusal: `no node has the address ${wanted}` };
   return { ingress: [...new Set(wanted ? ips.filter((ip) => ip === wanted) : ips)].map((ip) => ({ ip, ipMode: "VIP" })) };
+}
+
+/** Who wants which port, by "TCP 80". */
+function byPort(services: readonly Readonly<Service>[]): ReadonlyMap<string, ReadonlySet<Readonly<Service>>> {
+  const found = new Map<string, Set<Readonly<Service>>>();
+  for (const one of services)
+    for (const { protocol = "TCP", port } of one.spec?.ports ?? []) {
+      const key = `${protocol} ${port}`;
+      const wanting = found.get(key);
+      if (wanting) wanting.add(one);
+      else found.set(key, new Set([one]));
+    }
+  return found;
 }
 
 /** Who has a port of those that want it. */

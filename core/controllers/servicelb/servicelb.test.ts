@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
+import { growth } from "../../../test/reads.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
-import type { Node, Service, ServiceSpec } from "../../api/gen/core.v1.ts";
+import type { Node, Service, ServicePort, ServiceSpec } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { EVENTS, NODES, SERVICES } from "../../client/resources.ts";
@@ -94,3 +95,11 @@ test("what becomes of a load balancer is told, and once that there is no node fo
     await eventually(told, (all) => all.length === 10);
     expect(api.all(EVENTS).slice(8).map(({ reason, involvedObject }) => `${reason} ${involvedObject.name}`)).toEqual(["DeletingLoadBalancer other", "DeletedLoadBalancer other"]);
   }));
+
+test("of Services with very many ports each port is looked at as often as of others", () => {
+  const ports = (n: number): ServicePort[] => Array.from({ length: n }, (_, i) => ({ port: i + 1000, protocol: "TCP" }));
+  expect(growth((n, reads) => {
+    const [web, other] = ["web", "zoo"].map((name) => service(name, { ports: reads.of(ports(n)) })) as [Service, Service];
+    planLoadBalancer(web, { nodes: NODES_2, slices: [], reserved: [], rivals: [web, other] });
+  })).toBeLessThan(3);
+});

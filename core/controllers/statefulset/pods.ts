@@ -50,7 +50,8 @@ export function claimsFor(set: Set, ordinal: number): NewObject<PersistentVolume
 
 function volumesFor(set: Set, ordinal: number, volumes: readonly Volume[] = []): Volume[] {
   const own = (set.spec.volumeClaimTemplates ?? []).map((template): Volume => ({ name: template.metadata.name, persistentVolumeClaim: { claimName: claimName(set, template, ordinal) } }));
-  return [...own, ...volumes.filter(({ name }) => !own.some((volume) => volume.name === name))];
+  const names = new Set(own.map(({ name }) => name));
+  return [...own, ...volumes.filter(({ name }) => !names.has(name))];
 }
 
 export function statefulPod(set: Set, template: Readonly<PodTemplateSpec>, { ordinal, revision }: { readonly ordinal: number; readonly revision: string }): NewPod {
@@ -67,7 +68,8 @@ export function statefulPod(set: Set, template: Readonly<PodTemplateSpec>, { ord
 export function repaired(set: Set, pod: P): Pod | undefined {
   const ordinal = ordinalOf(pod);
   const labels = { ...pod.metadata.labels, [POD_NAME_LABEL]: pod.metadata.name, [INDEX_LABEL]: String(ordinal) };
-  const storageFits = (set.spec.volumeClaimTemplates ?? []).every((template) => (pod.spec.volumes ?? []).some(({ name, persistentVolumeClaim }) => name === template.metadata.name && persistentVolumeClaim?.claimName === claimName(set, template, ordinal)));
+  const claimed = new Map((pod.spec.volumes ?? []).map(({ name, persistentVolumeClaim }) => [name, persistentVolumeClaim?.claimName]));
+  const storageFits = (set.spec.volumeClaimTemplates ?? []).every((template) => claimed.get(template.metadata.name) === claimName(set, template, ordinal));
   if (pod.metadata.labels?.[POD_NAME_LABEL] === pod.metadata.name && storageFits) return undefined;
   return { ...pod, metadata: { ...pod.metadata, labels }, spec: { ...pod.spec, volumes: volumesFor(set, ordinal, pod.spec.volumes) } };
 }

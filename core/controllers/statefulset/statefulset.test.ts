@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually, type FakeApi } from "../../../test/fake-api.ts";
 import { fakeKubelets, type Outcome } from "../../../test/fake-kubelet.ts";
+import { growth, Reads } from "../../../test/reads.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
@@ -8,7 +9,7 @@ import { conflict, forbidden } from "../../api/meta/status-error.ts";
 import { CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { planSteps, type Step, type World } from "./plan.ts";
-import { claimOwners } from "./pods.ts";
+import { claimOwners, repaired } from "./pods.ts";
 import { statefulSetController } from "./statefulset.ts";
 
 const spec = (more: Partial<StatefulSetSpec> = {}): StatefulSetSpec => ({
@@ -255,3 +256,15 @@ test("of more pods than any memory holds the first are planned, beside those tha
 test("more pods than one round makes are made in several", () => run({ podManagementPolicy: "Parallel", replicas: 510, volumeClaimTemplates: [] }, () => "pending", async (api) => {
   await eventually(() => api.all(PODS).length, (count) => count === 510, 20_000);
 }), 30_000);
+
+test("of very many claims each is looked for by name", () => {
+  const named = (n: number) => Array.from({ length: n }, (_, i) => ({ metadata: { name: `c${i}` }, spec: {} }));
+  const volumes = (n: number) => Array.from({ length: n }, (_, i) => ({ name: `c${i}`, persistentVolumeClaim: { claimName: `c${i}-db-0` } }));
+  const fitting = (n: number, reads: Reads, more: number) => repaired(
+    { metadata: { name: "db", namespace: "default" }, spec: { volumeClaimTemplates: reads.of(named(n + more)) } } as never,
+    { metadata: { name: "db-0", labels: { "statefulset.kubernetes.io/pod-name": "db-0" } }, spec: { volumes: reads.of(volumes(n)) } } as never,
+  );
+  expect(fitting(3, new Reads(), 0)).toBeUndefined();
+  expect(fitting(3, new Reads(), 1)?.spec.volumes).toHaveLength(4);
+  for (const more of [0, 1]) expect(growth((n, reads) => fitting(n, reads, more))).toBeLessThan(3);
+});

@@ -17,6 +17,8 @@ export interface Kinds {
 }
 
 const KINDS_MAX = 10;
+/** Resources that are looked up for one policy: three lists of thousands of names each make billions of them. Those beyond are not checked. */
+const NAMES_MAX = 1_000;
 
 type Spec = Readonly<ValidatingAdmissionPolicy["spec"]>;
 
@@ -47,12 +49,18 @@ function declaredOf(kind: GroupVersionKind, { schemaOf }: Kinds): DeclaredType |
 /** What rules name without wildcards, in order. */
 function kindsOf(constraints: Spec["matchConstraints"], { of }: Kinds): readonly GroupVersionKind[] {
   const found = new Map<string, GroupVersionKind>();
+  let asked = 0;
   for (const { apiGroups = [], apiVersions = [], resources = [] } of constraints?.resourceRules ?? []) {
     if ([...apiGroups, ...apiVersions].some((name) => name.includes("*"))) continue;
     let count = 0;
-    for (const group of apiGroups.toSorted()) for (const version of apiVersions.toSorted()) for (const resource of resources.filter((name) => !/[*/]/.test(name)).sort()) for (const kind of of(group, version, resource)) {
-      found.set(formatGvk(kind), kind);
-      if (++count === KINDS_MAX) return sorted(found.values());
+    const groups = apiGroups.toSorted(), versions = apiVersions.toSorted(), plain = resources.filter((name) => !/[*/]/.test(name)).sort();
+    if (plain.length === 0) continue;
+    for (const group of groups) for (const version of versions) for (const resource of plain) {
+      if (asked++ === NAMES_MAX) return sorted(found.values());
+      for (const kind of of(group, version, resource)) {
+        found.set(formatGvk(kind), kind);
+        if (++count === KINDS_MAX) return sorted(found.values());
+      }
     }
   }
   return sorted(found.values());

@@ -150,7 +150,7 @@ export function withDriver<T extends Volume | Claim>(object: T): T | undefined {
   const driver = now === provisioner ? undefined : now;
   const { finalizers: given = [] } = object.metadata;
   const finalizers = annotations[ANNOTATION.provisionedBy] === undefined ? given : finalizersOf(object as Volume, given, { provisioner, isMigrated: driver !== undefined });
-  if (driver === before && finalizers.length === given.length && finalizers.every((one) => given.includes(one))) return undefined;
+  if (driver === before && finalizers.length === given.length && new Set(finalizers).isSubsetOf(new Set(given))) return undefined;
   return { ...object, metadata: { ...object.metadata, ...(finalizers === given ? {} : { finalizers }), annotations: { ...annotations, ...(driver === undefined ? {} : { [ANNOTATION.migratedTo]: driver }) } } };
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { growth } from "../../../test/reads.ts";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { findCondition, namesTaken, planStatus } from "./crd-status.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
@@ -272,4 +273,13 @@ test("who gives up the names that were taken is accepted", () => {
 test("values in a schema are shown by the names of their members", () => {
   const value = { b: [{ d: 1, c: 2 }], a: null } as never, ordered = '{"a":null,"b":[{"c":2,"d":1}]}';
   expect(JSON.stringify(shownSchema({ default: value, example: value, enum: [value] }))).toMatch(new RegExp([`"Default":${ordered}`, `"Enum":[${ordered}]`, `"Example":${ordered}`].map(RegExp.escape).join(".*")));
+});
+
+test("of very many versions each is looked at a few times", () => {
+  const versions = (n: number) => Array.from({ length: n }, (_, i) => ({ name: `v${i % 7}`, served: true, storage: false, schema: { openAPIV3Schema: { type: "object" } } }));
+  expect(growth((n, reads) => {
+    const spec = { group: "x.io", scope: "Namespaced", names: { plural: "as", kind: "A", listKind: "AList", singular: "a" }, versions: reads.of(versions(n)) };
+    const errors = [...crds.validate!({ metadata: { name: "as.x.io" }, spec, status: { storedVersions: ["v1"] } } as never, undefined, {} as never)];
+    expect(errors.some(({ detail }) => detail === "must contain unique version names")).toBe(true);
+  }, 200)).toBeLessThan(3);
 });

@@ -73,7 +73,8 @@ function acceptNames(wanted: CustomResourceDefinitionNames, had: Partial<CustomR
   };
   check("plural", resources);
   check("singular", resources);
-  const conflicts = (wanted.shortNames ?? []).filter((name) => !(had.shortNames ?? []).includes(name) && resources.has(name)).map(inUse);
+  const kept = new Set(had.shortNames);
+  const conflicts = (wanted.shortNames ?? []).filter((name) => !kept.has(name) && resources.has(name)).map(inUse);
   if (conflicts.length > 0) conflict = refused("shortNames", conflicts.length > 1 ? `[${[...new Set(conflicts)].join(", ")}]` : conflicts[0]!);
   else acceptedNames.shortNames = wanted.shortNames;
   check("kind", kinds);

@@ -12,6 +12,7 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, pkg/apis/apiextensions/{v1/defaults,v1/conversion,validation/validation}.go
  */
 import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
+import { repeats } from "../../api/meta/linear.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { dns1035Label, dns1123Subdomain } from "../../api/meta/names.ts";
@@ -181,7 +182,13 @@ function needsStructure(schema: Readonly<JSONSchemaProps>): boolean {
 
 function* validateVersions(path: string, given: readonly CustomResourceDefinitionVersion[] | undefined, leave: Leave): Iterable<FieldError> {
   const versions = given ?? [];
-  const own = (part: keyof CustomResourceDefinitionVersion): boolean => !isShared(versions, part);
+  const known = new Map<keyof CustomResourceDefinitionVersion, boolean>();
+  const own = (part: keyof CustomResourceDefinitionVersion): boolean => {
+    const is = known.get(part) ?? !isShared(versions, part);
+    known.set(part, is);
+    return is;
+  };
+  const olds = new Map(leave.old.toReversed().map((version) => [version.name, version])), hadOwnFields = !isShared(leave.old, "selectableFields");
   const [schemas, subresources, columns, selectable] = [own("schema"), own("subresources"), own("additionalPrinterColumns"), own("selectableFields")];
   for (const [i, version] of versions.entries()) {
     const at = index(child(path, "versions"), i);
@@ -192,7 +199,7 @@ function* validateVersions(path: string, given: readonly CustomResourceDefinitio
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
     if (columns) for (const [j, column] of (version.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(at, "additionalPrinterColumns"), j), column);
     if (selectable && version.selectableFields?.length) {
-      if (schemas && version.schema?.openAPIV3Schema) yield* validateSelectable(at, version, keepsFields(leave.old.find(({ name }) => name === version.name), version, !isShared(leave.old, "selectableFields")));
+      if (schemas && version.schema?.openAPIV3Schema) yield* validateSelectable(at, version, keepsFields(olds.get(version.name), version, hadOwnFields));
       else yield invalid(child(at, "selectableFields"), "", "may only be set when `version.schema.openAPIV3Schema` is not included");
     }
   }
@@ -245,9 +252,13 @@ function* validateDeprecation(path: string, { deprecated, deprecationWarning: te
 
 function* validateStored(path: string, stored: readonly string[] | undefined, versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
   if (!stored?.length) { yield invalid(path, stored ?? null, "must have at least one stored version"); return; }
-  for (const [i, { name, storage }] of versions.entries()) // a name that is there twice is found once
-    if (storage && (!stored.includes(name) || versions.findIndex((version) => version.name === name) < i)) yield invalid(path, stored, `must have the storage version ${name}`);
+  const known = new Set(stored), cameBefore = repeats<string>(), last = new Map(stored.map((name, i) => [name, i]));
+  for (const { name, storage } of versions) {
+    const isRepeated = cameBefore(name); // a name that is there twice is found once
+    if (storage && (!known.has(name) || isRepeated)) yield invalid(path, stored, `must have the storage version ${name}`);
+  }
+  const names = new Set(versions.map(({ name }) => name));
   for (const [i, name] of stored.entries())
-    if (stored.lastIndexOf(name) === i && !versions.some((version) => version.name === name))
+    if (last.get(name) === i && !names.has(name))
       yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);
 }

@@ -5,6 +5,7 @@
  */
 import type { ServerStorageVersion, StorageVersion, StorageVersionCondition, StorageVersionStatus } from "../../api/gen/apiserverinternal.v1alpha1.ts";
 import { child, duplicate, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
+import { repeats } from "../../api/meta/linear.ts";
 import { DNS1035_LABEL, dns1035Label, dns1123Subdomain, EMPTY_MESSAGE, regexMessage } from "../../api/meta/names.ts";
 import { isQualifiedName, problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
@@ -25,9 +26,10 @@ export const storageVersions = defineResource<StorageVersion>({
 });
 
 function* validateStatus(path: string, { storageVersions: servers = [], commonEncodingVersion: common, conditions = [] }: Readonly<StorageVersionStatus>): Iterable<FieldError> {
+  const cameBefore = repeats<string | undefined>();
   for (const [i, server] of servers.entries()) {
     const at = index(child(path, "storageVersions"), i);
-    if (servers.findIndex(({ apiServerID }) => apiServerID === server.apiServerID) < i) yield duplicate(child(at, "apiServerID"), server.apiServerID ?? "");
+    if (cameBefore(server.apiServerID)) yield duplicate(child(at, "apiServerID"), server.apiServerID ?? "");
     yield* validateServer(at, server);
   }
   const encodings = new Set(servers.map(({ encodingVersion = "" }) => encodingVersion));
@@ -36,7 +38,11 @@ function* validateStatus(path: string, { storageVersions: servers = [], commonEn
   if (agreed === undefined) { if (common !== undefined) yield invalid(at, common, "should be nil if servers do not agree on the same encoding version, or if there is no server reporting the supported versions yet"); }
   else if (common === undefined) yield invalid(at, null, `the common encoding version is ${agreed}`);
   else if (common !== agreed) yield invalid(at, common, `the actual common encoding version is ${agreed}`);
-  for (const [i, condition] of conditions.entries()) yield* validateCondition(index(path, i), condition, conditions.findLastIndex(({ type }, j) => j < i && type === condition.type));
+  const lastOf = new Map<string | undefined, number>();
+  for (const [i, condition] of conditions.entries()) {
+    yield* validateCondition(index(path, i), condition, lastOf.get(condition.type) ?? -1);
+    lastOf.set(condition.type, i);
+  }
 }
 
 function* validateServer(path: string, { apiServerID = "", encodingVersion = "", decodableVersions: decodable, servedVersions: served = [] }: ServerStorageVersion): Iterable<FieldError> {
@@ -48,9 +54,10 @@ function* validateServer(path: string, { apiServerID = "", encodingVersion = "",
   yield* check(child(path, "encodingVersion"), encodingVersion);
   for (const [i, version] of (decodable ?? []).entries()) yield* check(index(child(path, "decodableVersions"), i), version);
   if (!decodable?.includes(encodingVersion)) yield invalid(child(path, "decodableVersions"), decodable ?? null, `decodableVersions must include encodingVersion ${encodingVersion}`);
+  const known = new Set(decodable), told = (decodable ?? []).join(" ");
   for (const [i, version] of served.entries()) {
     yield* check(index(child(path, "servedVersions"), i), version);
-    if (!decodable?.includes(version)) yield invalid(index(child(path, "servedVersions"), i), version, `individual served version : ${version} must be included in decodableVersions : [${(decodable ?? []).join(" ")}]`);
+    if (!known.has(version)) yield invalid(index(child(path, "servedVersions"), i), version, `individual served version : ${version} must be included in decodableVersions : [${told}]`);
   }
 }
 

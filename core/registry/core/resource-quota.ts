@@ -55,12 +55,23 @@ function fits(scope: string, resource: string): boolean {
 }
 
 function* validateScopes({ scopes = [], hard = {} }: Readonly<ResourceQuotaSpec>): Iterable<FieldError> {
-  const path = "spec.scopes";
+  const path = "spec.scopes", unfit = unfitOf(hard);
   for (const scope of scopes) {
     if (!SCOPES.includes(scope)) yield invalid(path, scopes, "unsupported scope");
-    for (const resource of Object.keys(hard).sort()) if (isStandardQuotaResource(resource) && !fits(scope, resource)) yield invalid(path, scopes, "unsupported scope applied to resource");
+    for (const _ of unfit(scope)) yield invalid(path, scopes, "unsupported scope applied to resource");
   }
   yield* validateExclusive(path, scopes, scopes);
+}
+
+/** What is limited and does not go together with a scope. Many may have the same scope. */
+function unfitOf(hard: object): (scope: string) => readonly string[] {
+  const standard = Object.keys(hard).filter(isStandardQuotaResource), known = new Map<string, readonly string[]>();
+  return (scope) => {
+    const kind = SCOPES.includes(scope) ? scope : "";
+    const found = known.get(kind) ?? standard.filter((resource) => !fits(kind, resource));
+    known.set(kind, found);
+    return found;
+  };
 }
 
 function* validateExclusive(path: string, used: readonly string[], shown: unknown): Iterable<FieldError> {
@@ -69,12 +80,12 @@ function* validateExclusive(path: string, used: readonly string[], shown: unknow
 
 function* validateSelector({ scopes, scopeSelector, hard = {} }: Readonly<ResourceQuotaSpec>): Iterable<FieldError> {
   const path = "spec.scopeSelector.matchExpressions";
-  const expressions = scopeSelector?.matchExpressions ?? [];
+  const expressions = scopeSelector?.matchExpressions ?? [], unfit = unfitOf(hard);
+  let shown: object | undefined;
   for (const expression of expressions) {
     const { scopeName } = expression;
     if (!SCOPES.includes(scopeName)) yield invalid(child(path, "scopeName"), scopeName, "unsupported scope");
-    for (const resource of Object.keys(hard).sort())
-      if (isStandardQuotaResource(resource) && !fits(scopeName, resource)) yield invalid(path, internalForm("io.k8s.api.core.v1.ScopeSelector", { matchExpressions: expressions }), "unsupported scope applied to resource");
+    for (const _ of unfit(scopeName)) yield invalid(path, shown ??= internalForm("io.k8s.api.core.v1.ScopeSelector", { matchExpressions: expressions }), "unsupported scope applied to resource");
     yield* validateExpression(path, expression);
   }
   yield* validateExclusive(path, expressions.map(({ scopeName }) => scopeName), scopes ?? null);

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 import { type FieldError, required } from "../../api/meta/field-error.ts";
+import { validateSecurityContext } from "../core/pod/validation/security.ts";
+import { resourceQuotas } from "../core/resource-quota.ts";
 import { csiNodes } from "../storage/csi-node.ts";
 import { storageClasses } from "../storage/storage-class.ts";
 import { gathered } from "./refusals.ts";
@@ -22,4 +24,16 @@ test("of very many drivers of a CSINode the one that is there twice is told, and
   expect(gathered(csiNodes.validate!(node([...drivers, drivers[7]]), undefined, {} as never)).map(({ field }) => field)).toEqual(["spec.drivers[30000].name"]);
   const changed = drivers.map((driver) => (driver.name === "d9" ? { ...driver, nodeID: "b" } : driver));
   expect(gathered(csiNodes.validateUpdate!(node(changed.toReversed()), node(drivers))).map(({ badValue }) => badValue)).toEqual([{ Name: "d9", NodeID: "b", TopologyKeys: null, Allocatable: null }]);
+});
+
+test("what is wrong with each of very many scopes or capabilities is shown as the one thing it is", () => {
+  const scopes = Array.from({ length: 2_000 }, () => "BestEffort"), hard = { "requests.cpu": "1", "limits.cpu": "1", pods: "1" };
+  const quota = (spec: object) => gathered(resourceQuotas.validate!({ metadata: { name: "a" }, spec: { hard, ...spec } } as never, undefined, {} as never));
+  for (const found of [quota({ scopes }), quota({ scopeSelector: { matchExpressions: scopes.map((scopeName) => ({ scopeName, operator: "Exists" })) } })]) {
+    const unfit = found.filter(({ detail }) => detail === "unsupported scope applied to resource");
+    expect([unfit.length, new Set(unfit.map(({ badValue }) => badValue)).size]).toEqual([4_000, 1]);
+  }
+  const context = { allowPrivilegeEscalation: false, capabilities: { add: scopes.map(() => "CAP_SYS_ADMIN") } };
+  const found = gathered(validateSecurityContext("a", context, false));
+  expect([found.length, new Set(found.map(({ badValue }) => badValue)).size]).toEqual([2_000, 1]);
 });

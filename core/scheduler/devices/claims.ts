@@ -7,6 +7,7 @@
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { isControlledBy, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { claimStatusesOf } from "../../api/meta/pod-references.ts";
 import { type CompiledSelector, compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import type { Informers } from "../../client/informer-factory.ts";
 import { DEVICE_CLASSES, DEVICE_TAINT_RULES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
@@ -87,8 +88,9 @@ function selectorCache(): (expression: string) => CompiledSelector {
 /** The claims a pod has. `refused`: why it cannot go anywhere yet. Source: dynamic-resource-allocation/resourceclaim/claim.go */
 export function podClaimsOf(pod: Readonly<Pod>, devices: Pick<Devices, "claim">): readonly Readonly<ResourceClaim>[] | { readonly refused: string } {
   const found: Readonly<ResourceClaim>[] = [];
+  const statuses = claimStatusesOf(pod);
   for (const { name, resourceClaimName, resourceClaimTemplateName } of pod.spec.resourceClaims ?? []) {
-    const made = pod.status?.resourceClaimStatuses?.find((one) => one.name === name);
+    const made = statuses.get(name);
     if (resourceClaimName === undefined && resourceClaimTemplateName === undefined) return { refused: `pod claim ${name}: ${NOT_SUPPORTED}` };
     if (resourceClaimName === undefined && !made) return { refused: `pod "${keyOf(pod)}": ResourceClaim not created yet` };
     const claimName = resourceClaimName ?? made?.resourceClaimName;

@@ -5,6 +5,7 @@
  */
 import type { Pod, ResourceHealth, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
+import { claimStatusesOf } from "../../../core/api/meta/pod-references.ts";
 import { allContainers } from "../pod-spec.ts";
 
 /** One claim as the pod calls it. */
@@ -19,16 +20,18 @@ export interface PodClaim {
 
 /** Throws while the object of a claim has not been made yet, as of a pod that nobody has scheduled. */
 export function claimsOfPod(pod: Pod): PodClaim[] {
-  const missing = (pod.spec.resourceClaims ?? []).find(({ name, resourceClaimName }) => !resourceClaimName && !pod.status?.resourceClaimStatuses?.some((one) => one.name === name));
+  const statuses = claimStatusesOf(pod);
+  const missing = (pod.spec.resourceClaims ?? []).find(({ name, resourceClaimName }) => !resourceClaimName && !statuses.has(name));
   if (missing) throw new Error(`pod claim ${missing.name}: ResourceClaim not created yet`);
   return madeClaims(pod);
 }
 
 /** Those whose objects have been made. */
 function madeClaims(pod: Pod): PodClaim[] {
+  const statuses = claimStatusesOf(pod);
   const claims = (pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }): PodClaim[] => {
     if (resourceClaimName) return [{ podName: name, name: resourceClaimName }];
-    const status = pod.status?.resourceClaimStatuses?.find((one) => one.name === name);
+    const status = statuses.get(name);
     return status?.resourceClaimName ? [{ podName: name, name: status.resourceClaimName, isMade: true }] : []; // not yet, or none is needed
   });
   const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;

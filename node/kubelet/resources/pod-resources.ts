@@ -32,8 +32,8 @@ export function podLimits(pod: Pod): Quantities {
 export function isLimited({ spec }: Pod, name: string): boolean {
   const has = (limits: ResourceList | undefined): boolean => limits?.[name] !== undefined && parseQuantity(limits[name]).sign > 0;
   const limited = ({ resources }: Container): boolean => has(resources?.limits);
-  const inits = spec.initContainers ?? [];
-  return has(spec.resources?.limits) || (spec.containers.every(limited) && inits.every((container, i) => limited(container) || inits.slice(0, i).some((other) => isSidecar(other) && limited(other))));
+  const inits = spec.initContainers ?? [], firstSidecar = inits.findIndex((other) => isSidecar(other) && limited(other));
+  return has(spec.resources?.limits) || (spec.containers.every(limited) && inits.every((container, i) => limited(container) || (firstSidecar >= 0 && firstSidecar < i)));
 }
 
 /** Of its containers, whatever the pod as a whole asks for. */

@@ -70,8 +70,9 @@ export function renderHns(ports: readonly PortPlan[], facts: HnsFacts): Wanted {
     const made = loadBalancersOf(port, facts, (text) => skipped.push(`${port.namespace}/${port.service}:${port.port} ${text}`));
     loadBalancers.push(...made);
     if (facts.networkType === "Overlay") endpoints.set(port.clusterIp, { ip: port.clusterIp, mac: facts.hostMac, providerAddress: facts.nodeIp });
+    const used = new Set(made.flatMap(({ backends }) => backends));
     for (const { ip, local } of [...port.clusterBackends, ...port.localBackends])
-      if (!local && made.some(({ backends }) => backends.includes(ip))) endpoints.set(ip, { ip, mac: remoteMac(ip), providerAddress: facts.networkType === "Overlay" ? (providerOf(ip, facts) ?? facts.nodeIp) : undefined });
+      if (!local && used.has(ip)) endpoints.set(ip, { ip, mac: remoteMac(ip), providerAddress: facts.networkType === "Overlay" ? (providerOf(ip, facts) ?? facts.nodeIp) : undefined });
   }
   return { endpoints, loadBalancers, skipped };
 }

@@ -156,7 +156,8 @@ function isTrue(conditions: readonly PodCondition[], type: string): boolean {
 function readinessGates({ spec, status }: Readonly<Pod>): string {
   const gates = spec?.readinessGates ?? [];
   if (gates.length === 0) return "<none>";
-  const met = gates.filter(({ conditionType }) => status?.conditions?.find(({ type }) => type === conditionType)?.status === "True").length;
+  const statuses = new Map((status?.conditions ?? []).toReversed().map(({ type, status: is }) => [type, is])); // the first of a type counts
+  const met = gates.filter(({ conditionType }) => statuses.get(conditionType) === "True").length;
   return `${met}/${gates.length}`;
 }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { growth } from "../../../../test/reads.ts";
 import { customPrinter } from "./custom.ts";
 import { humanDuration } from "./human-duration.ts";
 import { renderTable } from "./table.ts";
@@ -63,6 +64,14 @@ test("pod: wide cells", () => {
   expect(cells("Pod", { spec: { containers: [] } }).slice(5)).toEqual(["<none>", "<none>", "<none>", "<none>"]);
   expect(cells("Pod", { spec: { ...spec, ...gates }, status: { podIPs: [{ ip: "10.0.0.1" }], nominatedNodeName: "n2", conditions: [{ type: "x", status: "True" }] } }).slice(5))
     .toEqual(["10.0.0.1", "n1", "n2", "1/2"]);
+});
+
+test("pod: of very many gates each is looked for by its type", () => {
+  const types = (n: number) => Array.from({ length: n }, (_, i) => `t${i}`);
+  expect(growth((n, reads) => {
+    const pod = { spec: { ...spec, readinessGates: types(n).map((conditionType) => ({ conditionType })) }, status: { conditions: reads.of(types(n).map((type) => ({ type, status: "True" }))) } };
+    expect(cells("Pod", pod).at(-1)).toBe(`${n}/${n}`);
+  })).toBeLessThan(3);
 });
 
 test.each([

@@ -20,7 +20,7 @@ export function fieldErrorOf({ type, path, message, value, max = -1, allowed = [
   const field = (base !== "" && name !== "" ? `${base}.${name}` : base || name) || "<nil>";
   switch (type) {
     case "required": return required(field, "");
-    case "enum": return notSupported(field, inKeyOrder(value), allowed.map((one) => (typeof one === "string" ? one : stringify(one))));
+    case "enum": return notSupported(field, inKeyOrder(value), textsOf(allowed));
     case "tooLong": return tooLong(field, max);
     case "tooMany": return tooMany(field, value as number, max);
     case "type": return typeInvalid(field, value, message);
@@ -30,4 +30,13 @@ export function fieldErrorOf({ type, path, message, value, max = -1, allowed = [
 
 export function typeFinding(path: string, wanted: string, given: string): Finding {
   return { type: "type", path, message: `${path} in body must be of type ${wanted}: ${goQuote(given)}`, value: given };
+}
+
+/** Of a schema's values, once. */
+const texts = new WeakMap<readonly unknown[], readonly string[]>();
+
+function textsOf(allowed: readonly unknown[]): readonly string[] {
+  const known = texts.get(allowed) ?? allowed.map((one) => (typeof one === "string" ? one : stringify(one)));
+  texts.set(allowed, known);
+  return known;
 }

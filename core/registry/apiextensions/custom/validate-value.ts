@@ -21,9 +21,13 @@ import type { Structure } from "./structure.ts";
 interface Result {
   readonly findings: Finding[];
   matches: number;
-  /** Messages of the findings, from the first merge on. */
+  /** Messages of the findings, from the first merge on, and how long they are. */
   told?: Set<string>;
+  length?: number;
 }
+
+/** Characters of messages that are gathered: more are not told. Of a list that has none of a thousand values each item's message has them all. */
+const MESSAGES_LENGTH_MAX = 16 * 1024 * 1024;
 
 export interface ValidateOptions {
   /** Where the value stands: "" for a whole object, "status" for its status. */
@@ -117,10 +121,23 @@ function text(value: string, { schema: { maxLength, minLength, pattern: written 
   return [{ type: "other", path, message: `${path} in body should match '${shown}'`, value }];
 }
 
+interface Allowed { readonly texts: ReadonlySet<unknown>; readonly others: readonly unknown[]; readonly list: string }
+const allowances = new WeakMap<readonly unknown[], Allowed>();
+
+/** What there is to know of a schema's values, once. */
+function allowedIn(values: readonly unknown[]): Allowed {
+  const known = allowances.get(values) ?? { texts: new Set(values.filter((one) => typeof one === "string")), others: values.filter((one) => typeof one !== "string"), list: goList(values) };
+  allowances.set(values, known);
+  return known;
+}
+
 function enumeration(value: unknown, { schema }: Structure, path: string): Finding[] {
   const allowed = schema.enum ?? [];
-  if (allowed.length === 0 || allowed.some((one) => one !== null && isTakenFor(one, value))) return [];
-  return [{ type: "enum", path, message: `${path} in body should be one of ${goList(allowed)}`, value, allowed }];
+  if (allowed.length === 0) return [];
+  const { texts, others, list } = allowedIn(allowed);
+  if (typeof value === "string" && texts.has(value)) return [];
+  if ((typeof value === "string" ? others : allowed).some((one) => one !== null && isTakenFor(one, value))) return [];
+  return [{ type: "enum", path, message: `${path} in body should be one of ${list}`, value, allowed }];
 }
 
 /** Go converts a number before it compares it: for an integer what is after the point is left out, for a text an integer is a character's code. */
@@ -209,7 +226,9 @@ function merge(result: Result, findings: readonly Finding[], matches = 0): void 
   if (findings.length > 0) {
     const told = (result.told ??= new Set(result.findings.map(({ message }) => message)));
     for (const finding of findings) {
+      if ((result.length ?? 0) > MESSAGES_LENGTH_MAX) break;
       if (told.has(finding.message)) continue;
+      result.length = (result.length ?? 0) + finding.message.length;
       told.add(finding.message);
       result.findings.push(finding);
     }

@@ -197,3 +197,14 @@ test("each of very many wrong items is told once, in their order", () => {
   expect(new Set(found).size).toBe(found.length);
   expect(found.length).toBeGreaterThan(20_000);
 });
+
+test("of very many items that are none of a thousand values so many are told of as an answer holds", () => {
+  const values = Array.from({ length: 1_000 }, (_, i) => `value-${i}`);
+  const structure = structureOf(object({ list: { type: "array", items: { ...string, enum: values } } }));
+  const found = validateValue({ list: Array.from({ length: 20_000 }, (_, i) => `x${i}`) }, structure);
+  expect(found[0]).toMatchObject({ type: "FieldValueNotSupported", field: "list[0]", badValue: "x0" });
+  expect(new Set(found.map(({ detail }) => detail)).size).toBe(1);
+  expect(found.length).toBeGreaterThan(1_000);
+  expect(found.length).toBeLessThan(2_000);
+  expect(validateValue({ list: values }, structure)).toEqual([]);
+});

@@ -57,3 +57,10 @@ test("of lines that are there twice the earlier one stays, in a diff", () => {
   expect(jsonDiff(list("x", "a"), list("a", "y"))).toBe(`@@ -1,10 +1,10 @@\n {\n  "list": [\n   {\n-   "name": "x"\n+   "name": "a"\n   },\n   {\n-   "name": "a"\n+   "name": "y"\n   }\n  ]\n }\n`);
   expect(jsonDiff({ a: "x&y" }, { a: "<" })).toBe(`@@ -1,3 +1,3 @@\n {\n- "a": "x\\u0026y"\n+ "a": "\\u003c"\n }\n`);
 });
+
+test("what has lines in common everywhere and nowhere for long is looked through so long, and then told as replaced", () => {
+  const list = Array.from({ length: 1_900 }, (_, i) => (i * 37) % 100);
+  const same = jsonDiff(list, list.toReversed()).split("\n").filter((line) => line.startsWith(" ")).length;
+  expect(same).toBeLessThan(1_000);
+  expect(jsonDiff(list, [...list.slice(0, 900), -1, ...list.slice(900)]).split("\n")).toHaveLength(9);
+});

@@ -6,7 +6,7 @@
 import { jsonText } from "../../../api/codec/json.ts";
 
 const CONTEXT = 3;
-/** Finding the longest run of lines in both may take as many steps as the product of both lengths; beyond this everything in between counts as replaced. */
+/** Finding the longest run of lines in both may take as many steps as the product of both lengths, and that of what is before and after it as many again; beyond this everything in between counts as replaced. */
 const STEPS_MAX = 4_000_000;
 /** In a text of so many lines, those that are there more often than one in a hundred times are no place to begin at. */
 const [MANY_LINES, POPULAR_PER] = [200, 100];
@@ -35,9 +35,9 @@ function edits(before: readonly string[], after: readonly string[]): Edit[] {
 
 /** The longest, and those before and after it. */
 function commonRuns(before: readonly string[], after: readonly string[]): Run[] {
-  const places = placesOf(after);
+  const places = placesOf(after), left = { steps: STEPS_MAX };
   const within = (part: Part): Run[] => {
-    const run = (part.atEnd - part.at) * (part.toEnd - part.to) > STEPS_MAX ? undefined : longestRun(before, after, part, places);
+    const run = left.steps <= 0 || (part.atEnd - part.at) * (part.toEnd - part.to) > STEPS_MAX ? undefined : longestRun(before, after, part, { places, left });
     if (!run) return [];
     const [atEnd, toEnd] = [run.at + run.length, run.to + run.length];
     return [...within({ ...part, atEnd: run.at, toEnd: run.to }), run, ...within({ ...part, at: atEnd, to: toEnd })];
@@ -65,12 +65,14 @@ function placesOf(after: readonly string[]): ReadonlyMap<string, readonly number
 }
 
 /** The first of the longest. */
-function longestRun(before: readonly string[], after: readonly string[], { at: from, atEnd, to: toFrom, toEnd }: Part, places: ReadonlyMap<string, readonly number[]>): Run | undefined {
+function longestRun(before: readonly string[], after: readonly string[], { at: from, atEnd, to: toFrom, toEnd }: Part, { places, left }: { readonly places: ReadonlyMap<string, readonly number[]>; readonly left: { steps: number } }): Run | undefined {
   let [at, to, length] = [from, toFrom, 0];
   let ending = new Map<number, number>(); // lengths of those that end at a line of `after`
   for (let i = from; i < atEnd; i++) {
     const next = new Map<number, number>();
+    left.steps--;
     for (const j of places.get(before[i]!) ?? []) {
+      left.steps--;
       if (j < toFrom) continue;
       if (j >= toEnd) break;
       const found = (ending.get(j - 1) ?? 0) + 1;

@@ -37,8 +37,9 @@ export function* validateSecurityContext(path: string, context: SecurityContext,
   yield* validateSeccomp(child(path, "seccompProfile"), context.seccompProfile);
   if (allowPrivilegeEscalation === false) {
     if (privileged) yield invalid(path, internalForm(CONTEXT, context), "cannot set `allowPrivilegeEscalation` to false and `privileged` to true");
+    const shown = capabilities?.add?.includes("CAP_SYS_ADMIN") ? internalForm(CONTEXT, context) : undefined;
     for (const capability of capabilities?.add ?? [])
-      if (capability === "CAP_SYS_ADMIN") yield invalid(path, internalForm(CONTEXT, context), "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
+      if (capability === "CAP_SYS_ADMIN") yield invalid(path, shown, "cannot set `allowPrivilegeEscalation` to false and `capabilities.Add` CAP_SYS_ADMIN");
   }
   if (context.windowsOptions) yield* validateWindowsOptions(child(path, "windowsOptions"), context.windowsOptions);
   yield* validateAppArmor(child(path, "appArmorProfile"), context.appArmorProfile);

@@ -6,7 +6,8 @@
  * Source: kubernetes v1.36 pkg/registry/core/service/storage/alloc.go
  */
 import { child, index, invalid } from "../../../../api/meta/field-error.ts";
-import type { Service, ServicePort } from "../../../../api/gen/core.v1.ts";
+import { repeats } from "../../../../api/meta/linear.ts";
+import type { Service } from "../../../../api/gen/core.v1.ts";
 import type { IPAddress, ServiceCIDR } from "../../../../api/gen/networking.v1.ts";
 import { internalError, invalid as invalidObject, statusError, type StatusError } from "../../../../api/meta/status-error.ts";
 import type { Random } from "../../../../lifecycle/random.ts";
@@ -199,10 +200,12 @@ export class ServiceAllocator {
     const before = new Set(old ? nodePortsOf(old) : []);
     const sharedByPort = new Map<number, number>();
     const ports = (next.spec.ports ?? []).map((port) => ({ ...port }));
+    const asked = Map.groupBy(ports.filter(({ nodePort }) => nodePort), ({ port }) => port);
+    const cameBefore = repeats<string>();
     for (const [i, port] of ports.entries()) {
       if (!port.nodePort && !needsNodePorts(next)) continue;
       const shared = old ? undefined : sharedByPort.get(port.port);
-      const wanted = port.nodePort || (old || shared !== undefined ? 0 : ports.find((other) => other.port === port.port && other.nodePort)?.nodePort ?? 0);
+      const wanted = port.nodePort || (old || shared !== undefined ? 0 : asked.get(port.port)?.[0]?.nodePort ?? 0);
       if (shared !== undefined && (wanted === 0 || wanted === shared)) port.nodePort = shared;
       else if (wanted === 0) port.nodePort = this.#takeAnyPort(taken, "failed to allocate a nodePort: ");
       else {
@@ -210,7 +213,7 @@ export class ServiceAllocator {
         port.nodePort = wanted;
       }
       if (shared === undefined) sharedByPort.set(port.port, port.nodePort);
-      if (old) refuseSecond(ports.slice(0, i), port);
+      if (cameBefore(`${port.protocol} ${port.nodePort}`) && old) throw statusError({ code: 500, reason: "", message: `duplicate nodePort: {${port.protocol} ${port.nodePort}}` });
     }
     if (next.spec.ports) next.spec.ports = ports;
   }
@@ -300,11 +303,6 @@ function isReady({ metadata, status }: Readonly<ServiceCIDR>): boolean {
 }
 
 /** Of one protocol a node port is one port's. Throws 500, as upstream's allocator does before an update is validated. */
-function refuseSecond(before: readonly ServicePort[], { protocol, nodePort }: Readonly<ServicePort>): void {
-  if (!before.some((other) => other.protocol === protocol && other.nodePort === nodePort)) return;
-  throw statusError({ code: 500, reason: "", message: `duplicate nodePort: {${protocol} ${nodePort}}` });
-}
-
 const IPV6_PREFIX_MIN = 64;
 
 /** The addresses of a range that can be given out: neither the first, nor the last of an IPv4 range. Throws if `cidr` is no range. */
