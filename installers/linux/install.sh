@@ -200,6 +200,12 @@ systemd_command() {
   for word in "$@"; do printf ' %s' "$(systemd_quote "$word")"; done
 }
 
+# Where the data are, by the name that was given and by that of the disk they are on: before that is mounted there is no cluster, and none must be made.
+data_paths() {
+  systemd_quote "$DATA_DIR"
+  [ ! -d "$DATA_DIR" ] || { printf ' '; systemd_quote "$(CDPATH='' cd -- "$DATA_DIR" && pwd -P)"; }
+}
+
 # A server says when it is ready, to units that come after it. An agent may wait for its server for as long as it takes.
 systemd_type() { if [ "$MODE" = agent ]; then echo exec; else echo notify; fi; }
 
@@ -210,6 +216,7 @@ enable_systemd() {
 Description=Coracle: Kubernetes for the edge
 Wants=network-online.target
 After=network-online.target
+RequiresMountsFor=$(data_paths)
 
 [Service]
 Type=$(systemd_type)

@@ -86,10 +86,14 @@ INSTALL_CORACLE_EXEC="--node-name 'edge" args 2>&1`);
 
 test.skipIf(!canOverlay || !has("systemctl"))("in an image that boots later it is enabled, not started, and can be taken out again", () => {
   const out = onMachine(`
-INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh --node-name 'a $b'
-readlink /etc/systemd/system/multi-user.target.wants/coracle.service; grep ^ExecStart= /etc/systemd/system/coracle.service; ps -eo args | grep -c '[c]oracle server' || true
+mkdir -p /var/disk; ln -s /var/disk '/var/a disk'
+CONTAINERD_HTTPS_PROXY=http://proxy:3128 INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh --node-name 'a $b' --data-dir '/var/a disk'
+readlink /etc/systemd/system/multi-user.target.wants/coracle.service; grep -E "^(ExecStart|RequiresMountsFor)=" /etc/systemd/system/coracle.service; cat /etc/coracle/coracle.env; ps -eo args | grep -c '[c]oracle server' || true
 coracle-uninstall >/dev/null; find /etc/systemd/system -name 'coracle*'`);
-  expect(out.split("\n").slice(-5)).toEqual(["[coracle] installed, not started; the next boot starts it", "/etc/systemd/system/coracle.service", 'ExecStart=/usr/local/bin/coracle "server" "--node-name" "a $$b"', "0", ""]);
+  expect(out.split("\n").slice(-7)).toEqual([
+    "[coracle] installed, not started; the next boot starts it", "/etc/systemd/system/coracle.service", 'RequiresMountsFor="/var/a disk" "/var/disk"',
+    'ExecStart=/usr/local/bin/coracle "server" "--node-name" "a $$b" "--data-dir" "/var/a disk"', "CONTAINERD_HTTPS_PROXY='http://proxy:3128'", "0", "",
+  ]);
 }, 300_000);
 
 test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it, and the address of a machine on no network; others stay", () => {
