@@ -2,6 +2,7 @@
 import { doubling, exponential, type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { BatchMetrics } from "./batch.ts";
 import type { DeviceWait } from "./devices/claim-binder.ts";
+import type { HintTimes } from "./hint-times.ts";
 import type { PluginPoint, PluginStatus, PluginTimes } from "./plugin-times.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -34,6 +35,7 @@ export interface SchedulerMetrics extends BatchMetrics {
   permitWaited(ms: number): void;
   /** How long one plugin took. */
   pluginTook: PluginTimes["took"];
+  hinted: HintTimes["hinted"];
 }
 
 export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, hasGroups }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot; readonly bindings: () => number; readonly hasGroups?: boolean }): SchedulerMetrics {
@@ -61,6 +63,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, 
   const evaluations = metrics.counter("scheduler_plugin_evaluation_total", "[BETA] Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).");
   const points = metrics.histogram("scheduler_framework_extension_point_duration_seconds", "[STABLE] Latency for running all plugins of a specific extension point.", doubling(0.0001, 12));
   const plugins = metrics.histogram("scheduler_plugin_execution_duration_seconds", "[ALPHA] Duration for running a plugin at a specific extension point.", exponential(0.00001, 1.5, 20));
+  const queueing = metrics.histogram("scheduler_queueing_hint_execution_duration_seconds", "[ALPHA] Duration for running a queueing hint function of a plugin.", exponential(0.00001, 1.5, 20));
   const events = metrics.histogram("scheduler_event_handling_duration_seconds", "[ALPHA] Event handling latency in seconds.", doubling(0.0001, 12));
   metrics.gaugeFrom("scheduler_inflight_events", "[ALPHA] Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
   metrics.gaugeFrom("scheduler_goroutines", "[BETA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
@@ -74,6 +77,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, 
   const took = seriesOf((extension_point) => seriesOf((status) => seriesOf((profile) => points.with({ extension_point, status, profile }))));
   const tried = seriesOf((result) => seriesOf((profile) => ({ attempts: attempts.with({ result, profile }), duration: duration.with({ result, profile }) })));
   const ran = seriesOf((extension_point) => seriesOf((status) => seriesOf((plugin) => plugins.with({ extension_point, plugin, status }))));
+  const asked = seriesOf((plugin) => seriesOf((event) => seriesOf((hint) => queueing.with({ plugin, event, hint }))));
   const handling = seriesOf((event) => events.with({ event }));
   const groups = hasGroups ? groupMetrics(metrics) : undefined;
   return {
@@ -91,6 +95,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, 
     },
     point: (name, profile, ms, status = "Success") => took(name)(status)(profile).observe(ms / 1000),
     pluginTook: (point, plugin, status, ms) => ran(point)(status)(plugin).observe(ms / 1000),
+    hinted: (plugin, event, hint, ms) => asked(plugin)(event)(hint).observe(ms / 1000),
     hintTook: (hinted, profile, ms) => hinting(profile)[hinted].observe(ms / 1000),
     storeTook: (profile, ms) => storing(profile).observe(ms / 1000),
     handled: (event, ms) => handling(event).observe(ms / 1000),

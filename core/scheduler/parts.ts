@@ -11,13 +11,14 @@ import type { Random } from "../lifecycle/random.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { EXTENDER } from "./ask-extenders.ts";
-import { type ClusterChange, eventsOf, NODE_TAINT } from "./changes.ts";
+import { type ClusterChange, eventsOf } from "./changes.ts";
 import { type Cluster, clusterOf } from "./cluster.ts";
 import { ClaimBinder } from "./devices/claim-binder.ts";
 import { podClaimsOf } from "./devices/claims.ts";
 import { DYNAMIC_RESOURCES } from "./devices/dynamic-resources.ts";
 import type { Extender } from "./extender.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
+import { mayBringBack } from "./hint-times.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import type { PlacedPod } from "./node-info.ts";
 import type { PluginTimes } from "./plugin-times.ts";
@@ -92,12 +93,13 @@ export class Parts {
     this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
     this.groups = deps.gates?.has("GenericWorkload") ? new PodGroups({ podGroup: (key) => informers.of(POD_GROUPS).get(key), isPlaced: (pod) => snapshot.isPlaced(pod) }) : undefined;
     this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size, hasGroups: this.groups !== undefined });
-    const { pluginTook } = this.metrics;
+    const { pluginTook, hinted } = this.metrics;
+    const hints = { nowMs: () => clock.uptimeMs(), hinted };
     this.times = { nowMs: () => clock.uptimeMs(), took: pluginTook };
     this.queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
       gateOf: (pod) => this.#timedGateOf(pod),
-      mayHelp: (pod, filters, change, event) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp, judgesTaints }) => filters.has(name) && ((event === NODE_TAINT && !judgesTaints) || mayHelp(pod, change, this.cluster))) ?? false),
+      mayHelp: (pod, rejectedBy, change, event) => rejectedBy.has(EXTENDER) || mayBringBack(this.profileOf(pod)?.filters ?? [], { pod, rejectedBy, change, event, cluster: this.cluster }, hints),
       onQueued: (queue, event) => this.metrics.queued(queue, event),
       isGrouped: (pod) => this.groups !== undefined && groupOf(pod) !== undefined,
     });

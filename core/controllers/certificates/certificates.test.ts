@@ -96,6 +96,19 @@ test("a node that joins before the clocks are set is one still when they are", (
   }, { api: reviewingApi() });
 });
 
+test("while the authority has expired, be it by a clock that is ahead, nothing is signed: an approved request waits until it can be", async () => {
+  const expired = authority(selfSign("ca", { key, random: systemRandom, notBeforeMs: Date.now() - 2 * DAY, notAfterMs: Date.now() - DAY }), keyPem(key), systemRandom);
+  let asked = 0;
+  await withControllers((deps) => [csrSigningController({ ...deps, authorityFor: () => (asked++ === 0 ? expired : ca) })], async (api, call) => {
+    const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
+    const made = await requests.create(await request("late", {}), call);
+    await requests.updateStatus({ ...made, status: { conditions: [{ type: "Approved", status: "True" }] } }, call);
+    const status = await eventually(() => api.all(CERTIFICATE_SIGNING_REQUESTS)[0]?.status, (seen) => seen?.certificate !== undefined);
+    const { notBeforeMs, notAfterMs } = parseCertificate(readCertificatePems(atob(status!.certificate!))[0]!);
+    expect([asked, notAfterMs > notBeforeMs]).toEqual([2, true]);
+  });
+});
+
 test("a revoked machine gets no certificate, under no name; what another one gets under the revoked name is noted before it has it", () =>
   withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
     const stolen = await generateKey(), spare = await generateKey();

@@ -152,7 +152,10 @@ export function csrSigningController({ client, informers, clock, authorityFor, l
     },
   };
 
+  /** Throws while the authority has expired, be it by a clock that is ahead: what it signed then would never be valid, and the request is answered once and for all. */
   function issue(csr: Csr, { subjectRaw, spki, altNames }: CertificateRequest, authority: Authority, nowMs: number): string {
+    const { notAfterMs: endsMs } = authority.certificate;
+    if (nowMs >= endsMs) throw new Error(`error auto signing csr: refusing to sign a certificate that expired in the past: NotAfter=${timestamp(endsMs)}`);
     const askedMs = csr.spec.expirationSeconds === undefined ? lifetimeMs : csr.spec.expirationSeconds * 1000;
     const lastsMs = Math.min(lifetimeMs, Math.max(LIFETIME_MS_MIN, askedMs));
     const isNodes = csr.spec.signerName === KUBELET_CLIENT || csr.spec.signerName === KUBELET_SERVING;

@@ -54,6 +54,20 @@ test("labels that changed are written, the trigger time comes and goes", () => {
   expect(cleared?.metadata.annotations).toEqual({});
 });
 
+test("who comes again under its name and address stays in its slice, and is written anew", () => {
+  const again = { ...endpoint(1), targetRef: { ...endpoint(1).targetRef!, uid: "another" } };
+  const plan = planSlices([slice("a", endpoints(1, 2)), slice("b", endpoints(3, 4, 5))], layout([again, ...endpoints(2, 3, 4, 5)]));
+  expect(shape(plan)).toEqual({ create: [], update: { a: ips(1, 2) }, remove: [] });
+  expect(plan.update[0]!.endpoints![0]!.targetRef!.uid).toBe("another");
+});
+
+test("an owner that somebody else has added stays, beside the one that must be there", () => {
+  const owner = (uid: string) => ({ apiVersion: "v1", kind: "Service", name: "web", uid });
+  const owned = { ...slice("a", endpoints(1)), metadata: { ...slice("a", endpoints(1)).metadata, ownerReferences: [owner("web"), owner("theirs")] } };
+  const written = (uid: string) => planSlices([owned], layout(endpoints(1, 2), { metadata: { labels: { a: "b" }, ownerReferences: [owner(uid)] } })).update.map((one) => one.metadata.ownerReferences?.map((one) => one.uid));
+  expect([written("web"), written("new")]).toEqual([[["web", "theirs"]], [["new"]]]);
+});
+
 test("annotations are others' to make, unless they are given: then what is not among them goes", () => {
   const annotated = { ...slice("a", endpoints(1)), metadata: { ...slice("a", endpoints(1)).metadata, annotations: { one: "a", two: "b" } } };
   const given = (annotations: Record<string, string> | undefined, want = endpoints(1)) => {

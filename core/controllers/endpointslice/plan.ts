@@ -113,11 +113,12 @@ function metadataFor({ metadata, triggerTime }: Layout): TemplateMeta {
   return { ...metadata, annotations: { ...metadata.annotations, ...(triggerTime === undefined ? {} : { [TRIGGER_TIME]: triggerTime }) } };
 }
 
-/** The slice with these endpoints, as it goes to the API. */
+/** The slice with these endpoints, as it goes to the API. Where annotations are others' to make, so are further owners. */
 export function written(slice: Slice, endpoints: readonly Endpoint[], ports: readonly EndpointPort[], layout: Layout): EndpointSlice {
   const { [TRIGGER_TIME]: _, ...kept } = layout.metadata.annotations === undefined ? annotationsOf(slice) : {};
   const { generateName: _g, name: _n, ...metadata } = metadataFor(layout);
-  return { ...slice, metadata: { ...slice.metadata, ...metadata, annotations: { ...kept, ...metadata.annotations } }, ...contents(endpoints, ports) };
+  const owners = layout.metadata.annotations === undefined && hasOwners(slice, layout) ? slice.metadata : metadata;
+  return { ...slice, metadata: { ...slice.metadata, ...metadata, ownerReferences: owners.ownerReferences, annotations: { ...kept, ...metadata.annotations } }, ...contents(endpoints, ports) };
 }
 
 /** A list of nothing is none, and nobody's in managedFields. */
@@ -125,19 +126,22 @@ function contents(endpoints: readonly Endpoint[], ports: readonly EndpointPort[]
   return { ports: ports.length === 0 ? undefined : [...ports], endpoints: endpoints.length === 0 ? undefined : [...endpoints] };
 }
 
-function sameMetadata(slice: Slice, { metadata }: Layout): boolean {
-  return sameToApi(labelsOf(slice), metadata.labels ?? {})
-    && (metadata.annotations === undefined || sameToApi(annotationsOf(slice), metadata.annotations))
-    && (metadata.ownerReferences ?? []).every(({ uid }) => slice.metadata.ownerReferences?.some((owner) => owner.uid === uid));
+function sameMetadata(slice: Slice, layout: Layout): boolean {
+  const { labels = {}, annotations } = layout.metadata;
+  return sameToApi(labelsOf(slice), labels) && (annotations === undefined || sameToApi(annotationsOf(slice), annotations)) && hasOwners(slice, layout);
+}
+
+function hasOwners(slice: Slice, { metadata }: Layout): boolean {
+  return (metadata.ownerReferences ?? []).every(({ uid }) => slice.metadata.ownerReferences?.some((owner) => owner.uid === uid));
 }
 
 function isPlaceholder(slice: Slice, layout: Layout): boolean {
   return (slice.endpoints ?? []).length === 0 && (slice.ports ?? []).length === 0 && sameMetadata(slice, layout);
 }
 
-/** What makes two endpoints the same one, whatever its state. */
+/** What makes two endpoints the same one, whatever its state: a pod that comes again under its name and address, as one on the host's network does, stays where it was. */
 export function identity({ addresses, hostname, targetRef }: Endpoint): string {
-  return JSON.stringify([addresses.toSorted(), hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? "", targetRef?.uid ?? ""]);
+  return JSON.stringify([addresses.toSorted(), hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? ""]);
 }
 
 export function sameEndpoint(a: Endpoint, b: Endpoint): boolean { return sameToApi(stateOf(a), stateOf(b)); }

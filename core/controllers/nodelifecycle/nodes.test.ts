@@ -111,6 +111,21 @@ test("a pod that goes later goes when it was first said, whatever taints come an
   }, { clock });
 });
 
+test("a pod that is to go later goes when it was said, though its node is deleted meanwhile; it is not told otherwise", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
+    const nodes = api.client.resource(NODES);
+    const made = await nodes.create({ ...node("n"), spec: { taints: [{ key: "long", effect: "NoExecute" }] } }, call);
+    await api.client.resource(PODS).create(pod("leaves", { nodeName: "n", tolerations: [{ key: "long", operator: "Exists" as const, tolerationSeconds: 300 }] }), call);
+    await Bun.sleep(50);
+    await nodes.delete(made, {}, call);
+    await Bun.sleep(50);
+    clock.aheadMs += 300_000;
+    const told = await eventually(() => api.all(EVENTS).map(({ message }) => message ?? ""), (all) => all.length > 0);
+    expect(told).toEqual(["Marking for deletion Pod default/leaves"]);
+  }, { clock });
+});
+
 test("a pod that was to go later and has to go at once is told both", () =>
   withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
     const nodes = api.client.resource(NODES);

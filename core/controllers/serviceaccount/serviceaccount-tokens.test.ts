@@ -30,3 +30,13 @@ test("a token of an account that was made anew stays, though our copy is of the 
     const filled = await eventually(() => api.all(SECRETS)[0], (one) => one === undefined || one.data?.["token"] !== undefined);
     expect(filled?.metadata.name).toBe("t");
   }));
+
+test("a token that somebody else has filled, a backup say, is not written again", () =>
+  withControllers((deps) => [serviceAccountTokensController({ ...deps, rootCa: () => "CA", tokenFor: () => "token" })], async (api, call) => {
+    await api.client.resource(SERVICE_ACCOUNTS).create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot", namespace: "apps" } }, call);
+    const make = (name: string, data: Record<string, string>) => api.client.resource(SECRETS).create({ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/service-account-token", metadata: { name, namespace: "apps", annotations: { "kubernetes.io/service-account.name": "robot" } }, data }, call);
+    const filled = await make("filled", { "ca.crt": btoa("CA"), namespace: btoa("apps"), token: btoa("theirs") });
+    await make("later", {});
+    const secrets = await eventually(() => api.all(SECRETS), (all) => all.some(({ data }) => data?.["token"] === btoa("token")));
+    expect(secrets.find(({ metadata }) => metadata.name === "filled")).toEqual(filled);
+  }));

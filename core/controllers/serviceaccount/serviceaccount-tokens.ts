@@ -75,7 +75,7 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
       const ca = base64(rootCa());
       const data = secret.data ?? {};
       const namespace = data["namespace"] || base64(namespaceOf(secret));
-      if (data["ca.crt"] === ca && data["namespace"] === namespace && data["token"] && uid === account.metadata.uid) return;
+      if (data["ca.crt"] === ca && data["namespace"] === namespace && data["token"]) return; // one that somebody else has filled stays as it is
       const token = data["token"] || base64(await tokenFor(account, secret));
       const next: Secret = {
         ...secret, metadata: { ...secret.metadata, annotations: { ...annotations, [NAME_ANNOTATION]: account.metadata.name, [UID_ANNOTATION]: account.metadata.uid } },

@@ -4,7 +4,7 @@
  * API:    https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions
  * Source: kubernetes v1.36 pkg/controller/tainteviction
  */
-import type { Pod, Taint } from "../../api/gen/core.v1.ts";
+import type { Node, Pod, Taint } from "../../api/gen/core.v1.ts";
 import { conditionPatch } from "../../api/meta/condition-patch.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
@@ -42,10 +42,7 @@ export function taintEvictionController({ client, informers, events, clock, metr
     recorder.event({ apiVersion: "v1", kind: "Pod", namespace, name }, "Normal", "TaintManagerEviction", `${what} Pod ${key}`);
   };
   const cancel = (key: ObjectKey): void => { if (due.delete(key)) tell(key, "Cancelling deletion of"); };
-  const noExecute = (name: string | undefined): readonly Readonly<Taint>[] => {
-    const node = name ? nodes.get(objectKey("", name)) : undefined;
-    return (node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
-  };
+  const noExecute = (node: Readonly<Node> | undefined): readonly Readonly<Taint>[] => (node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
 
   return {
     name: "noexec_taint_pod",
@@ -55,21 +52,23 @@ export function taintEvictionController({ client, informers, events, clock, metr
         const same = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && sameToApi(old.spec.tolerations ?? [], object.spec.tolerations ?? []);
         return same || !object.spec.nodeName ? [] : [keyOf(object)];
       }),
-      mapped(nodes, ({ object, old }) => {
-        const of = (node: typeof object | undefined): string => canonical((node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute"));
-        return old !== undefined && of(old) === of(object) ? [] : pods.by(PODS_BY_NODE, object.metadata.name).map(keyOf);
-      }),
+      mapped(nodes, ({ object, old }) => (old !== undefined && canonical(noExecute(old)) === canonical(noExecute(object)) ? [] : pods.by(PODS_BY_NODE, object.metadata.name).map(keyOf))),
     ],
 
     async reconcile(key, { signal, log }): Promise<Next> {
       const pod = pods.get(key);
-      const taints = noExecute(pod?.spec.nodeName);
-      if (pod === undefined) return cancel(key); // one that is on its way out is told, too, and counts as disrupted
-      const staysMs = taints.length === 0 ? Number.POSITIVE_INFINITY : staysForMs(pod, taints);
-      if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
-      if (staysMs === 0) cancel(key); // what was to come later
+      if (!pod?.spec.nodeName) return cancel(key); // one that is on its way out is told, too, and counts as disrupted
+      const node = nodes.get(objectKey("", pod.spec.nodeName));
+      const taints = noExecute(node);
       const nowMs = clock.uptimeMs();
-      const atMs = staysMs === 0 ? nowMs : due.get(key) ?? nowMs + staysMs; // of what it tolerates for a while, what came first counts
+      let atMs = due.get(key);
+      if (node !== undefined) { // else it goes when it was said, unless it is collected before
+        const staysMs = staysForMs(pod, taints);
+        if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
+        if (staysMs === 0) cancel(key); // what was to come later
+        atMs = staysMs === 0 ? nowMs : atMs ?? nowMs + staysMs; // of what it tolerates for a while, what came first counts
+      }
+      if (atMs === undefined) return;
       if (nowMs < atMs) {
         due.set(key, atMs);
         return { againInMs: atMs - nowMs };

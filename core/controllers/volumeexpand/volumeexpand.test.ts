@@ -6,14 +6,15 @@ import { stored } from "../../../test/scheduling-cluster.ts";
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
 import { volumeExpandController, wantsMore } from "./volumeexpand.ts";
 
-const claim = (size: string, has: string, annotations: Record<string, string> = { "pv.kubernetes.io/bind-completed": "yes" }): PersistentVolumeClaim =>
-  stored("v1", "PersistentVolumeClaim", "ns/c", { metadata: { uid: "u", annotations }, spec: { volumeName: "v", resources: { requests: { storage: size } } }, status: { capacity: { storage: has } } });
+const claim = (size: string, has: string, phase = "Bound"): PersistentVolumeClaim =>
+  stored("v1", "PersistentVolumeClaim", "ns/c", { metadata: { uid: "u", annotations: { "pv.kubernetes.io/bind-completed": "yes" } }, spec: { volumeName: "v", resources: { requests: { storage: size } } }, status: { phase, capacity: { storage: has } } } as never);
 const volume = (uid: string): PersistentVolume => stored("v1", "PersistentVolume", "v", { spec: { claimRef: { uid } } });
 
 test.each<[string, PersistentVolumeClaim, PersistentVolume | undefined, boolean]>([
   ["larger than it is", claim("2Gi", "1Gi"), volume("u"), true],
   ["as large", claim("1Gi", "1024Mi"), volume("u"), false],
-  ["not bound yet", claim("2Gi", "1Gi", {}), volume("u"), false],
+  ["not bound yet, though its volume is chosen", claim("2Gi", "0", "Pending"), volume("u"), false],
+  ["it has lost its volume", claim("2Gi", "1Gi", "Lost"), volume("u"), false],
   ["another claim's volume", claim("2Gi", "1Gi"), volume("x"), false],
   ["no volume", claim("2Gi", "1Gi"), undefined, false],
 ])("%s", (_, one, its, more) => expect(wantsMore(one, its)).toBe(more));

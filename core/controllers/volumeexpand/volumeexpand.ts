@@ -6,17 +6,15 @@
  * Source: kubernetes v1.36 pkg/controller/volume/expand/expand_controller.go
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
-import { annotationsOf, keyOf, objectKey } from "../../api/meta/object-meta.ts";
+import { keyOf, objectKey } from "../../api/meta/object-meta.ts";
 import { compareQuantities } from "../../api/meta/quantity.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 
-const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
-
-/** Whether the claim is to become larger than it is. */
+/** Whether the claim is to become larger than it is. What a claim has is known once it is bound: the same write tells both. */
 export function wantsMore(claim: Readonly<PersistentVolumeClaim>, volume: Readonly<PersistentVolume> | undefined): boolean {
-  if (volume?.spec.claimRef?.uid !== claim.metadata.uid || annotationsOf(claim)[BIND_COMPLETED] === undefined) return false;
+  if (volume?.spec.claimRef?.uid !== claim.metadata.uid || claim.status?.phase !== "Bound") return false;
   return compareQuantities(sizeOf(claim), capacityOf(claim)) > 0;
 }
 
