@@ -66,3 +66,10 @@ test("when it is busy it is asked again; that it does not answer is not remember
   expect(await ask("odd", ["api", "y"])).toBe("no such token");
   expect(asked.length).toBe(3 + 5 + 1);
 });
+
+test("who is asked has half a minute to answer", async () => {
+  const alarmsMs: number[] = [];
+  const after: Clock["after"] = (ms, act) => { alarmsMs.push(ms); return systemClock.after(ms, act); };
+  const patient = webhookTokens({ server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/authenticate`, tls: {} }, apiAudiences: ["api"], clock: { ...clock, after } });
+  expect([(await patient.authenticateToken("good", ["api"], signal))?.user.name, alarmsMs]).toEqual(["jane", [30_000]]);
+});
