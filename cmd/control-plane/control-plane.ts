@@ -47,6 +47,7 @@ import { EVENT_TTL_MS, eventExpiry } from "../../core/registry/core/event-expiry
 import { allocationMeter } from "../../core/registry/core/service/allocator/allocation-metrics.ts";
 import type { Claims } from "../../core/registry/core/service/allocator/claims.ts";
 import { registryDefinitions } from "../../core/registry/definitions.ts";
+import { mendingUnreadable } from "../../core/registry/generic/unreadable.ts";
 import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
 import { Registry } from "../../core/registry/registry.ts";
 import { schedulerConfigz } from "../../core/scheduler/config/configz.ts";
@@ -291,6 +292,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     forgetUnused: () => cache.forgetUnused(),
     parts: [
       { name: "watch cache", run: (signal, ready) => cache.run(signal, ready, log) },
+      mendingUnreadable({ cache, clock, log }),
       ...encryption.parts,
       ...identity.parts,
       ...permission.parts,

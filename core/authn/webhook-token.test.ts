@@ -14,7 +14,7 @@ const server = createServer((request, response) => {
     const { spec, ...review } = JSON.parse(body) as { spec: { token: string; audiences?: string[] } };
     asked.push(spec);
     if (failing-- > 0) {
-      response.writeHead(503).end("busy");
+      response.writeHead(429).end("busy");
       return;
     }
     const status = spec.token === "good" ? { authenticated: true, user: { username: "jane", uid: "1", groups: ["g"], extra: { k: ["v"] } } }
@@ -61,8 +61,15 @@ test("when it is busy it is asked again; that it does not answer is not remember
   asked.length = 0;
   expect([(await ask("good", ["api", "x"]) as { name: string }).name, asked.length]).toEqual(["jane", 3]);
   failing = 9;
-  expect(await ask("odd", ["api", "y"])).toBe("webhook: 503: busy");
+  expect(await ask("odd", ["api", "y"])).toBe("webhook: 429: busy");
   failing = 0;
   expect(await ask("odd", ["api", "y"])).toBe("no such token");
   expect(asked.length).toBe(3 + 5 + 1);
+});
+
+test("who is asked has half a minute to answer", async () => {
+  const alarmsMs: number[] = [];
+  const after: Clock["after"] = (ms, act) => { alarmsMs.push(ms); return systemClock.after(ms, act); };
+  const patient = webhookTokens({ server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/authenticate`, tls: {} }, apiAudiences: ["api"], clock: { ...clock, after } });
+  expect([(await patient.authenticateToken("good", ["api"], signal))?.user.name, alarmsMs]).toEqual(["jane", [30_000]]);
 });

@@ -24,7 +24,8 @@ export interface WebhookTokenOptions {
 
 const CACHE_MS = 120_000;
 const CACHED_MAX = 4_096;
-const TIMEOUT_MS = 10_000;
+/** A question, with its answer. Source: kubernetes v1.36 apiserver/pkg/util/webhook/webhook.go defaultRequestTimeout */
+const TIMEOUT_MS = 30_000;
 /** Its status is the same in all versions. */
 const REVIEW = { group: "authentication.k8s.io", version: "v1", kind: "TokenReview" };
 

@@ -51,6 +51,15 @@ test("is asked once and remembered: for long what it allows, not so long what it
   expect(asked).toHaveLength(3);
 });
 
+test("what it says of who is in very many groups is remembered, too; what is asked with a name of 10 kB is not", async () => {
+  status = { allowed: true };
+  const one = webhook(), many = (count: number) => ({ user: { name: "jane", groups: Array.from({ length: count }, (_, i) => `cn=team-${i},ou=groups,dc=example,dc=com`) } });
+  asked.length = 0;
+  for (const more of [many(400), many(400), many(401), { name: "n".repeat(9_980) }, { name: "n".repeat(9_980) }, { name: "n".repeat(10_000) }, { name: "n".repeat(10_000) }]) await one.authorize(get(more));
+  expect(asked.map(({ groups = [], resourceAttributes }) => groups.length + (resourceAttributes?.name?.length ?? 0))).toEqual([400, 401, 9_981, 10_001, 10_001]);
+  status = { allowed: false, denied: true, reason: "no" };
+});
+
 test("without an answer its failure policy decides", async () => {
   failing = true;
   const error = "the server rejected our request for an unknown reason";

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/plugin/pkg/authorizer/webhook/webhook.go
  */
+import { createHash } from "node:crypto";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../api/gen/meta.v1.ts";
 import type { SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus } from "../api/gen/authorization.v1.ts";
 import { parseFieldSelector } from "../api/meta/field-selector.ts";
@@ -31,8 +32,10 @@ export interface WebhookAuthorizerDeps {
 /** Its status is the same in all versions. */
 const REVIEW = { group: "authorization.k8s.io", version: "v1", kind: "SubjectAccessReview" };
 const CACHED_MAX = 8_192;
-/** What is larger is asked about each time. */
-const CACHED_BYTES_MAX = 10_000;
+/** Of what a caller chooses; what is longer is asked about each time. Whoever is in many groups is no reason for that. */
+const CHOSEN_BYTES_MAX = 10_000;
+/** Longer questions are remembered by their hash: thousands of them with hundreds of groups each would take much memory. */
+const KEY_LENGTH_MAX = 1_000;
 
 /** Source of the buckets: kubernetes v1.36 apiserver/pkg/authorization/cel/metrics.go */
 const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
@@ -79,13 +82,13 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
   }
 
   async function statusOf(spec: SubjectAccessReviewSpec): Promise<SubjectAccessReviewStatus> {
-    const key = JSON.stringify(spec);
+    const key = keyOf(spec);
     const known = cache.get(key);
     if (known) return known;
     let pending = asking.get(key);
     if (!pending) asking.set(key, (pending = ask(spec).finally(() => asking.delete(key))));
     const status = await pending;
-    if (key.length <= CACHED_BYTES_MAX && (status.allowed ? cacheAuthorized : cacheUnauthorized)) cache.set(key, status, status.allowed ? authorizedMs : unauthorizedMs);
+    if (chosenBytes(spec) < CHOSEN_BYTES_MAX && (status.allowed ? cacheAuthorized : cacheUnauthorized)) cache.set(key, status, status.allowed ? authorizedMs : unauthorizedMs);
     return status;
   }
 
@@ -116,6 +119,16 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
     },
     rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: true, evaluationError: "webhook authorizer does not support user rule resolution" }),
   };
+}
+
+function keyOf(spec: SubjectAccessReviewSpec): string {
+  const text = JSON.stringify(spec);
+  return text.length <= KEY_LENGTH_MAX ? text : createHash("sha256").update(text).digest("base64");
+}
+
+/** Of all but the selectors, which go along with a URL that is not longer. */
+function chosenBytes({ resourceAttributes, nonResourceAttributes }: SubjectAccessReviewSpec): number {
+  return Object.values({ ...resourceAttributes, ...nonResourceAttributes }).reduce<number>((sum, value) => sum + (typeof value === "string" ? Buffer.byteLength(value) : 0), 0);
 }
 
 export function reviewSpec(attributes: Attributes): SubjectAccessReviewSpec {

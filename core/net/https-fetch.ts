@@ -34,6 +34,8 @@ export interface HttpsAnswer {
   readonly status: number;
   readonly text: string;
   readonly maxAgeSeconds: number;
+  /** It has a Retry-After header, in seconds. */
+  readonly asksAgain?: true;
 }
 
 const BYTES_MAX = 3 * 1024 * 1024;
@@ -65,7 +67,7 @@ async function fetched({ url, post, tls: { ca, cert, key, serverName, insecure }
   const response = await fetch(url, {
     method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), ...(Object.keys(tls).length > 0 ? { tls } : {}),
   } as RequestInit);
-  return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")) };
+  return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")), ...asksAgain(response.headers.get("retry-after")) };
 }
 
 /** Follows no redirection, and goes through no proxy. */
@@ -75,7 +77,8 @@ async function overOwnConnection({ url, post, token, tls: { cert, key, serverNam
   const connection = await dialTls(await dialTcp({ ...target, timeoutMs }, { clock, signal }), { ca, serverName: serverName ?? target.host, client: cert === undefined || key === undefined ? undefined : { cert, key }, signal });
   const headers = Object.entries({ host, ...headersOf({ post, token }), ...(post ? { "content-length": String(Buffer.byteLength(post.body)) } : {}) });
   const { status, headers: answered, body } = await http1Request(connection, { method: post ? "POST" : "GET", target: `${pathname}${search}`, headers, body: post && Readable.from([Buffer.from(post.body)]) }, signal);
-  return { status, text: await textOf(body, bytesMax), maxAgeSeconds: maxAgeSeconds(answered.find(([name]) => name.toLowerCase() === "cache-control")?.[1]) };
+  const header = (wanted: string): string | undefined => answered.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  return { status, text: await textOf(body, bytesMax), maxAgeSeconds: maxAgeSeconds(header("cache-control")), ...asksAgain(header("retry-after")) };
 }
 
 function headersOf({ post, token }: Pick<HttpsCall, "post" | "token">): Readonly<Record<string, string>> {
@@ -83,6 +86,8 @@ function headersOf({ post, token }: Pick<HttpsCall, "post" | "token">): Readonly
 }
 
 function maxAgeSeconds(cacheControl: string | null | undefined): number { return Number(/max-age=(\d+)/.exec(cacheControl ?? "")?.[1] ?? 0); }
+
+function asksAgain(retryAfter: string | null | undefined): { readonly asksAgain?: true } { return /^\d+$/.test(retryAfter ?? "") ? { asksAgain: true } : {}; }
 
 async function textOf(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<string> {
   const chunks: Uint8Array[] = [];

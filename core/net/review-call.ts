@@ -1,7 +1,7 @@
 /**
  * A review sent to a server of somebody else's, which sends it back with its status: whose a token is, whether a request is allowed.
  *
- * Tried again, after a growing pause, as long as the server is not there or busy.
+ * Tried again, after a growing pause, as long as the server is busy or breaks off. One that is not there is not waited for: every request that needs its word would wait along.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/webhook/webhook.go, apiserver/pkg/server/options/authentication.go DefaultAuthWebhookRetryBackoff
  */
@@ -22,15 +22,21 @@ const TRIES_MAX = 5;
 export async function reviewCall<T extends object>({ server: { url, tls, token }, review, timeoutMs, clock }: { readonly server: ReviewServer; readonly review: T; readonly timeoutMs: number; readonly clock: Clock }, signal: AbortSignal): Promise<T> {
   for (let tries = 1, pauseMs = PAUSE_MS; ; tries++, pauseMs *= FACTOR) {
     try {
-      const { status, text } = await httpsFetch({ url, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
+      const { status, text, asksAgain } = await httpsFetch({ url, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
       if (status >= 200 && status < 300) return JSON.parse(text) as T;
-      throw new AnswerError(status, text.slice(0, 200));
+      throw new AnswerError(status, text.slice(0, 200), { asksAgain });
     } catch (error) {
-      const again = error instanceof AnswerError ? error.again : !(error instanceof SyntaxError || error instanceof LateError); // who is late is not asked to be late again
+      const again = error instanceof AnswerError ? error.again : !(error instanceof LateError) && isBrokenOff(error); // who is late is not asked to be late again
       if (!again || tries >= TRIES_MAX || signal.aborted) throw error;
       await clock.sleep(pauseMs, signal);
     }
   }
+}
+
+/** The connection was there, and the other side has ended it. */
+function isBrokenOff(error: unknown): boolean {
+  for (let at = error; at instanceof Error; at = at.cause) if (["ECONNRESET", "EPIPE"].includes(String((at as NodeJS.ErrnoException).code))) return true;
+  return false;
 }
 
 /** It was answered with something else than a review. */
@@ -38,12 +44,14 @@ export class AnswerError extends Error {
   override readonly name = "AnswerError";
   readonly status: number;
   readonly text: string;
-  constructor(status: number, text: string) {
+  /** Whether to ask again: 503 alone is no reason, unless its header says so. */
+  readonly again: boolean;
+  constructor(status: number, text: string, { asksAgain = false }: { readonly asksAgain?: boolean | undefined } = {}) {
     super(`${status}: ${text}`);
     this.status = status;
     this.text = text;
+    this.again = status === 429 || (status >= 500 && (status !== 503 || asksAgain));
   }
-  get again(): boolean { return this.status === 429 || this.status >= 500; }
 }
 
 /** What was answered, kept for a while and bounded: those asked for longest ago go first. */

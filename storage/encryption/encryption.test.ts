@@ -135,8 +135,8 @@ describe("a key service", () => {
   const directory = mkdtempSync(join(tmpdir(), "kms-"));
   const endpoint = `unix://${directory}/kms.sock`;
   const server = new Server();
-  let keyID = "1";
-  let well = true;
+  let keyID = "1", encryptedUnder: (() => string) | undefined; // unless it says otherwise, under the key it names
+  let well = true, version = "v2", annotated = "version.example.com";
   const calls: string[] = [];
   const annotation = message({ key: string(1), value: bytes(2) });
   const encrypt = message({ ciphertext: bytes(1), keyID: string(2), annotations: many(3, annotation) });
@@ -144,8 +144,8 @@ describe("a key service", () => {
   const method = <Request, Read>(name: string, request: Message<Read, never>, response: Message<unknown, Request>) => ({ path: `/v2.KeyManagementService/${name}`, requestStream: false, responseStream: false, requestSerialize: () => Buffer.alloc(0), requestDeserialize: request.decode, responseSerialize: response.encode, responseDeserialize: () => undefined });
   const flip = (data: Buffer): Buffer => Buffer.from(data.map((byte) => byte ^ 0x5a));
   server.addService({ Status: method("Status", message({}), message({ version: string(1), healthz: string(2), keyID: string(3) })), Encrypt: method("Encrypt", plain, encrypt), Decrypt: method("Decrypt", message({ ciphertext: bytes(1), uid: string(2), keyID: string(3), annotations: many(4, annotation) }), plain) } as never, {
-    Status: (_: unknown, answer: (error: unknown, value?: unknown) => void) => answer(null, { version: "v2", healthz: well ? "ok" : "sealed", keyID }),
-    Encrypt: ({ request }: { request: { plaintext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Encrypt"); answer(null, { ciphertext: flip(request.plaintext), keyID, annotations: [{ key: "version.example.com", value: Buffer.from("1") }] }); },
+    Status: (_: unknown, answer: (error: unknown, value?: unknown) => void) => answer(null, { version, healthz: well ? "ok" : "sealed", keyID }),
+    Encrypt: ({ request }: { request: { plaintext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Encrypt"); answer(null, { ciphertext: flip(request.plaintext), keyID: encryptedUnder?.() ?? keyID, annotations: [{ key: annotated, value: Buffer.from("1") }] }); },
     Decrypt: ({ request }: { request: { ciphertext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Decrypt"); well ? answer(null, { plaintext: flip(request.ciphertext) }) : answer({ code: grpcStatus.INTERNAL, details: "sealed" }); },
   } as never);
   const abstract = `coracle-kms-${process.pid}`;
@@ -154,7 +154,8 @@ describe("a key service", () => {
     server.forceShutdown();
     rmSync(directory, { recursive: true });
   });
-  const rules = async (at = endpoint) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock });
+  const rules = async (at = endpoint, by: typeof clock = clock) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock: by });
+  const look = (provider: Provider): Promise<unknown> => (provider as unknown as { check(): Promise<unknown> }).check();
 
   test.runIf(process.platform === "linux")("may have an abstract address", async () => {
     await listening;
@@ -179,12 +180,48 @@ describe("a key service", () => {
     await expect(Promise.resolve(later.open(sealed, Buffer.from("/elsewhere")))).rejects.toThrow("message authentication failed");
     expect(later.isStale?.(sealed)).toBe(false);
     keyID = "2";
-    await (later as unknown as { check(): Promise<unknown> }).check();
+    await look(later);
     expect([later.isStale?.(sealed), calls.splice(0)]).toEqual([true, ["Encrypt"]]);
     well = false;
-    expect([await (later as unknown as { check(): Promise<unknown> }).check(), later.trouble?.()]).toEqual(['unexpected status "sealed"', 'unexpected status "sealed"']);
+    expect([await look(later), later.trouble?.()]).toEqual(["got unexpected healthz status: sealed", "got unexpected healthz status: sealed"]);
     await expect(rules()).rejects.toThrow('kms provider vault at unix://');
     for (const one of [provider, later]) one.close?.();
+  });
+
+  test("that is not well seals on while it names its key; one that answers no more does so for three minutes", async () => {
+    await listening;
+    well = true;
+    let uptimeMs = 0;
+    const provider = (await rules(endpoint, { ...clock, uptimeMs: () => uptimeMs }))[0]!.providers[0]!;
+    const sealed = (): string => { try { return provider.seal(Buffer.from("text"), context) instanceof Buffer ? "sealed" : "?"; } catch (error) { return (error as Error).message; } };
+    [well, uptimeMs] = [false, 170_000];
+    expect(await look(provider)).toBe("got unexpected healthz status: sealed");
+    uptimeMs = 340_000;
+    expect(sealed()).toBe("sealed");
+    keyID = "";
+    expect(await look(provider)).toBe("[got unexpected healthz status: sealed, failed to validate key id: keyID is empty]");
+    uptimeMs = 360_000;
+    expect(sealed()).toContain("has not been well for too long");
+    [well, keyID] = [true, "3"];
+    provider.close?.();
+  });
+
+  test("is not believed that seals under another key than it names, or with annotations nobody could read again, or speaks another version than before", async () => {
+    await listening;
+    const provider = (await rules())[0]!.providers[0]!;
+    const sealed = await provider.seal(Buffer.from("text"), context);
+    [keyID, encryptedUnder] = ["4", () => "other"];
+    expect(await look(provider)).toMatch(/^failed to rotate DEK: statusKeyIDHash=sha256:\w{64}, encryptKeyIDHash=sha256:\w{64}$/);
+    expect(provider.isStale?.(sealed)).toBe(false); // it still seals under the key before
+    encryptedUnder = () => (keyID = "5"); // it changes its key between two answers
+    expect([await look(provider), provider.isStale?.(sealed)]).toEqual([undefined, true]);
+    [keyID, encryptedUnder, annotated] = ["6", undefined, "version"];
+    expect(await look(provider)).toContain('failed to validate annotations: annotations: Invalid value: "version": should be a domain');
+    [annotated, version] = ["version.example.com", "v2beta1"];
+    expect(await look(provider)).toBe("KMSv2 API version should not change after the initial status response version v2, got v2beta1");
+    version = "v2";
+    expect(await look(provider)).toBeUndefined();
+    provider.close?.();
   });
 });
 

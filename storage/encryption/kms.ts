@@ -35,7 +35,7 @@ const ANNOTATION_BYTES_MAX = 32 * 1024;
 const VERSIONS = ["v2", "v2beta1"];
 const STATUS_EVERY_MS = 60_000;
 const STATUS_AGAIN_MS = 10_000;
-/** A seed is used this long after the service was last well. */
+/** A seed is used this long after the service last named its key, whether or not it was well. */
 const VALID_MS = 180_000;
 /** Seeds remembered: one for each time the service's key changed or a server started. */
 const SEEDS_MAX = 1_000;
@@ -69,6 +69,7 @@ class KmsProvider implements Provider {
   readonly #asking = new Map<string, Promise<Buffer>>();
   #seed: Seed | undefined;
   #validUntilMs = 0;
+  #version: string | undefined; // of its first answer, and from then on
   #trouble: string | undefined;
   #next: { cancel(): void } | undefined;
   #closed = false;
@@ -96,23 +97,45 @@ class KmsProvider implements Provider {
     return problem;
   }
 
+  /** What is sealed goes on while the service says that it is not well, as long as it names its key. Throws an Error with all that is wrong. */
   async #ask(): Promise<void> {
     const askedMs = this.#options.clock.uptimeMs();
-    const { version, healthz, keyID } = await this.#call("Status", statusRequest, {}, statusResponse);
-    if (!VERSIONS.includes(version)) throw new Error(`expected KMSv2 API version v2, got ${version}`);
-    if (healthz !== "ok") throw new Error(`unexpected status ${JSON.stringify(healthz)}`);
-    checkId(keyID);
-    if (this.#seed?.keyID !== keyID) await this.#newSeed();
-    this.#validUntilMs = askedMs + VALID_MS;
+    const { version, healthz, keyID } = await this.#status();
+    const problems = [...(healthz === "ok" ? [] : [`got unexpected healthz status: ${healthz}`]), ...this.#versionProblems(version)];
+    try {
+      checkId(keyID);
+      await this.#renew(keyID);
+      this.#validUntilMs = askedMs + VALID_MS;
+    } catch (error) {
+      problems.push((error as Error).message);
+    }
+    if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`);
   }
 
-  async #newSeed(): Promise<void> {
+  #status(): Promise<Decoded<typeof statusResponse>> { return this.#call("Status", statusRequest, {}, statusResponse); }
+
+  *#versionProblems(version: string): Iterable<string> {
+    if (!VERSIONS.includes(version)) yield `expected KMSv2 API version v2, got ${version}`;
+    else if ((this.#version ??= version) !== version) yield `KMSv2 API version should not change after the initial status response version ${this.#version}, got ${version}`;
+  }
+
+  /** A new seed, unless there is one under this key. Throws when the service seals under another key than it names, and the seed before stays: it may be about to change its key, so it is asked once more. */
+  async #renew(keyID: string): Promise<void> {
+    if (this.#seed?.keyID === keyID) return;
+    const seed = await this.#newSeed();
+    if (seed.keyID !== keyID && (await this.#status()).keyID !== seed.keyID) throw new Error(`failed to rotate DEK: statusKeyIDHash=${hashOf(keyID)}, encryptKeyIDHash=${hashOf(seed.keyID)}`);
+    this.#seed = seed;
+    this.#remember(cacheKey(HKDF_SEED, seed), seed.secret);
+  }
+
+  /** Throws for what upstream could not read again. */
+  async #newSeed(): Promise<Seed> {
     const secret = randomBytes(SEED_BYTES);
     const { ciphertext: source, keyID, annotations } = await this.#call("Encrypt", encryptRequest, { plaintext: secret, uid: randomUUID() }, encryptResponse);
-    const seed: Seed = { source, keyID, annotations, secret };
     check({ encryptedData: Buffer.of(0), keyID, encryptedDEKSource: source, annotations: [...annotations], encryptedDEKSourceType: HKDF_SEED });
-    this.#seed = seed;
-    this.#remember(cacheKey(HKDF_SEED, seed), secret);
+    const bad = annotations.find(({ key }) => !isDomain(key));
+    if (bad) throw new Error(`failed to validate annotations: annotations: Invalid value: ${JSON.stringify(bad.key)}: should be a domain with at least two segments separated by dots`);
+    return { source, keyID, annotations, secret };
   }
 
   seal(plain: Buffer, context: Buffer): Buffer {
@@ -175,6 +198,12 @@ function cacheKey(type: number, { source, keyID, annotations }: Omit<Seed, "secr
   for (const { key, value } of [...annotations].sort((a, b) => (a.key < b.key ? -1 : 1))) hash.update(`${key}\0${value.length}\0`).update(value);
   return hash.digest("base64");
 }
+
+/** As keys are named where others read along. */
+function hashOf(keyID: string): string { return `sha256:${createHash("sha256").update(keyID).digest("hex")}`; }
+
+/** `a.example.com`, with or without a dot at its end. */
+function isDomain(name: string): boolean { return name.length <= 254 && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+\.?$/.test(name); }
 
 function checkId(keyID: string): void {
   if (keyID === "") throw new Error("failed to validate key id: keyID is empty");

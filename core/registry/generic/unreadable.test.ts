@@ -7,6 +7,7 @@ import { memoryStore } from "../../../storage/memory.ts";
 import { StoreError } from "../../../storage/store.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
+import { mendingUnreadable } from "./unreadable.ts";
 import { WatchCache } from "./watch-cache.ts";
 
 const DAMAGED = { $encrypted: "k8s:enc:aesgcm:v1:key1:AAAA" };
@@ -98,4 +99,29 @@ test("where most cannot be read, it is the wrong store, or the keys are missing:
   await expect(new WatchCache(store, systemClock).run(new AbortController().signal, () => undefined, silentLog)).rejects.toThrow("the value cannot be decrypted");
   const foreign = { ...(await memoryStore()), revision: 3, list: () => Promise.resolve({ rows: ["a", "b", "c"].map((name, i) => ({ key: keyOf("x", name), revision: i, get value(): never { throw new StoreError("corrupt", { key: name, reason: "the value is protobuf" }); } })), revision: 3, more: false, remaining: 0 }) };
   await expect(new WatchCache(foreign as never, systemClock).run(new AbortController().signal, () => undefined, silentLog)).rejects.toThrow("the value is protobuf");
+});
+
+test("what could not be read while a key service was away is there again once it answers, and who watches is told", async () => {
+  const beneath = await memoryStore();
+  let isAway = true;
+  const service = { prefix: "k8s:enc:kms:v2:vault:", seal: (plain: Buffer) => plain, open: (sealed: Buffer) => { if (isAway) throw new Error("the service does not answer"); return sealed; } };
+  const store = encryptedStore(beneath, (key) => (key.startsWith("/registry/core/secrets/") ? [service] : []));
+  const sealed = (name: string) => ({ $encrypted: `${service.prefix}${Buffer.from(JSON.stringify(secret("a", name))).toString("base64")}` });
+  await store.put(keyOf("a", "known"), secret("a", "known"), 0);
+  await store.put("/registry/core/configmaps/a/c", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "a", uid: "c", creationTimestamp: "2026-01-01T00:00:00Z" } }, 0);
+  await beneath.put(keyOf("a", "early"), sealed("early"), 0);
+  await using api = await apiServer({ store });
+  const names = async (): Promise<unknown> => (await api.ask("GET", "/api/v1/namespaces/a/secrets")).body.items?.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  const watched = api.events("/api/v1/namespaces/a/secrets", 2, { query: { resourceVersion: String(beneath.revision) } });
+  await beneath.put(keyOf("a", "late"), sealed("late"), 0);
+  await api.cache.fresh(api.signal);
+  expect([await names(), await api.cache.mendUnreadable(api.signal), await names()]).toEqual([undefined, [], undefined]);
+  isAway = false;
+  const told: unknown[] = [];
+  const once = { async *every() { yield; } };
+  await mendingUnreadable({ cache: api.cache, clock: once, log: { ...silentLog, info: (_, facts) => void told.push(facts) } }).run(api.signal, () => {});
+  expect(told).toEqual([{ keys: [keyOf("a", "early"), keyOf("a", "late")] }]);
+  await api.cache.fresh(api.signal);
+  expect([await names(), await api.cache.mendUnreadable(api.signal)]).toEqual([["early", "known", "late"], []]);
+  expect((await watched).map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual(["ADDED early", "ADDED late"]);
 });

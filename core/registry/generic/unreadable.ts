@@ -1,10 +1,14 @@
 /**
  * Rows of one resource that cannot be read: what somebody else has written into the store, or sealed with a key that nobody has any more. They cost what stands in them, not the server:
- * whoever asks for such an object, or lists where it is, is told of its key, and nothing is taken for deleted. A DELETE with ignoreStoreReadErrorWithClusterBreakingPotential mends it.
+ * whoever asks for such an object, or lists where it is, is told of its key, and nothing is taken for deleted. A DELETE with ignoreStoreReadErrorWithClusterBreakingPotential mends it; and so
+ * does time, where only a key service was away (`mendingUnreadable`).
  *
  * Source: kubernetes v1.36 apiserver/pkg/storage/etcd3/store.go, apiserver/pkg/storage/errors/storage.go
  */
 import { internalError, type StatusError } from "../../api/meta/status-error.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { Runnable } from "../../lifecycle/run-all.ts";
+import type { Log } from "../../observe/log.ts";
 import { type Revision, StoreError } from "../../../storage/store.ts";
 import type { Cached } from "./cached.ts";
 
@@ -48,4 +52,21 @@ export function unlessUnreadable<T>(read: () => T): { readonly value: T; readonl
     if (!(error instanceof StoreError) || error.code !== "corrupt" || error.fields["key"] === undefined) throw error;
     return { error };
   }
+}
+
+/** As often as a key service is asked how it is. */
+const LOOK_EVERY_MS = 60_000;
+
+/** Looks now and then whether what could not be read can be. */
+export function mendingUnreadable({ cache, clock, log }: { readonly cache: { mendUnreadable(signal: AbortSignal): Promise<readonly string[]> }; readonly clock: Pick<Clock, "every">; readonly log: Log }): Runnable {
+  return {
+    name: "what could not be read",
+    async run(signal, ready) {
+      ready();
+      for await (const _ of clock.every(LOOK_EVERY_MS, signal)) {
+        const keys = await cache.mendUnreadable(signal);
+        if (keys.length > 0) log.info("objects that could not be read can be again", { keys });
+      }
+    },
+  };
 }

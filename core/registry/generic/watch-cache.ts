@@ -68,6 +68,8 @@ export class ResourceCache {
     return found;
   }
 
+  unreadableKeys(): readonly string[] { return [...this.#unreadable.keys()]; }
+
   /** That of a row that cannot be read. */
   unreadableRevision(key: string): Revision | undefined { return this.#unreadable.get(key)?.revision; }
 
@@ -197,7 +199,7 @@ export class ResourceCache {
   }
 }
 
-function tellUnreadable(error: StoreError, log: Log): void { log.error("an object in the store cannot be read: nobody can list its resource until it is deleted with ignoreStoreReadErrorWithClusterBreakingPotential, or mended", error.fields); }
+function tellUnreadable(error: StoreError, log: Log): void { log.error("an object in the store cannot be read: nobody can list its resource until it can be, or is deleted with ignoreStoreReadErrorWithClusterBreakingPotential", error.fields); }
 
 interface Ending { readonly revision: Revision; readonly last: Row["value"] }
 
@@ -284,6 +286,28 @@ export class WatchCache {
     if (this.#revision > 0) made.counts.loads++; // of what has come since all was read
     this.#resources.set(prefix, made);
     return made;
+  }
+
+  /**
+   * Rows that can be read again, since a key service answers once more or the keys are back, are written as they are: so everybody who watches is told of them, in the order of revisions.
+   * Returns their keys.
+   */
+  async mendUnreadable(signal: AbortSignal): Promise<readonly string[]> {
+    const mended: string[] = [];
+    for (const cache of [...this.#resources.values()]) {
+      for (const key of cache.unreadableKeys()) {
+        if (signal.aborted) return mended;
+        try {
+          const row = await this.#store.get(key);
+          if (!row || unlessUnreadable(() => cache.entryOf(row)).error) continue;
+          await this.#store.put(key, row.value, row.revision, signal);
+          mended.push(key);
+        } catch (error) {
+          if (!(error instanceof StoreError)) throw error; // still unreadable, written by somebody else, or the store is away: another time
+        }
+      }
+    }
+    return mended;
   }
 
   /** Of all resources: see ResourceCache.forgetUnused. */

@@ -115,6 +115,12 @@ test.each(["continue", "limit", "Exact"])("a page of the future (%s) is waited f
   expect([code, body.message, body.details]).toEqual([504, expect.stringMatching(/^Timeout: Too large resource version: 999999, current: \d+$/), { causes: [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }], retryAfterSeconds: 1 }]);
 });
 
+test("a version that is too large is told as it is, however large", async () => {
+  const versions = ["9223372036854775807", "18446744073709551615", "000999999"];
+  const told = await Promise.all(versions.map(async (resourceVersion) => (await api.ask("GET", MAPS, { query: { resourceVersion, resourceVersionMatch: "Exact" } })).body.message.split(",")[0]));
+  expect(told).toEqual(["9223372036854775807", "18446744073709551615", "999999"].map((version) => `Timeout: Too large resource version: ${version}`));
+});
+
 test("a version from the future is waited for, then refused", async () => {
   const { code, body } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000" } });
   expect([code, body.reason, body.details.causes]).toEqual([504, "Timeout", [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }]]);

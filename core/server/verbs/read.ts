@@ -80,7 +80,7 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
   const wanted = Number(resourceVersion);
   if (cache.revision >= wanted) return;
   const late = new AbortController();
-  const timer = clock.after(REACH_TIMEOUT_MS, () => late.abort(resourceVersionTooLarge(resourceVersion, cache.revision)));
+  const timer = clock.after(REACH_TIMEOUT_MS, () => late.abort(resourceVersionTooLarge(BigInt(resourceVersion), cache.revision)));
   try {
     await cache.reach(wanted, AbortSignal.any([signal, late.signal]));
   } finally {
@@ -100,6 +100,7 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
   }
   // pages of a list that names a version are of exactly that version, if nothing else is said; one object has no pages
   const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && !isOne && Number(options.resourceVersion) > 0);
+  if (isExact) await reach(scope, options.resourceVersion); // said as it was asked: a number here is not as large as one there may be
   if (isExact) return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reachToList(scope, options.resourceVersion);
