@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { type GatewayWorld, intersection, planGateways } from "./gateway.ts";
 import type { Gateway, GatewayClass, GrpcRoute, GrpcRouteMatch, HttpRoute, HttpRouteRule, Listener, TcpRoute, TlsRoute } from "./gateway-types.ts";
 import { durationMs, grants } from "./http-route-rules.ts";
+import { growth } from "../../test/reads.ts";
 import { routeTable } from "./route-table.ts";
 
 const meta = (name: string, namespace = "default") => ({ name, namespace, generation: 1 }) as unknown as Gateway["metadata"];
@@ -188,4 +189,15 @@ test("a Gateway with parameters is refused and not served, a class with paramete
 test("a certificate that cannot be used is told at its listener", () => {
   const [status] = [...plan([gateway({ protocol: "HTTPS", port: 443, tls: { certificateRefs: [{ name: "cert" }] } })], [], { certificateProblem: (namespace, name) => `secret ${namespace}/${name} has no certificate in tls.crt` }).gatewayStatus.values()];
   expect(status!.listeners[0]!.conditions[2]).toMatchObject({ type: "ResolvedRefs", status: "False", reason: "InvalidCertificateRef", message: "secret default/cert has no certificate in tls.crt" });
+});
+
+test("grants are looked up: of all kinds and names they may be for, and not each for each reference", () => {
+  const grant = (namespace: string, name: string | undefined, { group = "", kind = "Service" } = {}) => ({ metadata: { namespace }, spec: { from: [{ group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace: "a" }, { group: "other", kind: "HTTPRoute", namespace: "z" }], to: [{ group, kind, ...(name === undefined ? {} : { name }) }] } });
+  const isGranted = grants([grant("b", "web"), grant("b", "db"), grant("c", undefined), grant("d", ""), grant("e", "web", { group: "apps" }), grant("f", undefined, { kind: "Secret" })]);
+  const asked = (namespace: string, name: string, { from = "a", kind = "HTTPRoute" } = {}) => isGranted({ kind, namespace: from }, { kind: "Service", namespace, name });
+  expect([asked("b", "web"), asked("b", "db"), asked("b", "x"), asked("c", "x"), asked("d", "x"), asked("e", "web"), asked("f", "x"), asked("b", "web", { from: "z" }), asked("b", "web", { kind: "GRPCRoute" })]).toEqual([true, true, false, true, true, false, false, false, false]);
+  expect(growth((n, reads) => {
+    const among = grants(reads.of(Array.from({ length: n }, (_, i) => grant("b", `s${i}`))));
+    for (let i = 0; i < n; i++) among({ kind: "HTTPRoute", namespace: "x" }, { kind: "Service", namespace: "b", name: `s${i}` });
+  })).toBeLessThan(3);
 });

@@ -133,8 +133,18 @@ export function durationMs(text: string | undefined): number {
 
 /** Whether a grant's namespace, its own, lets one object refer to another. */
 export function grants(all: Iterable<{ readonly metadata: { readonly namespace?: string | undefined }; readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }>): References["isGranted"] {
-  const list = [...all];
-  return (from, to) => list.some(({ metadata, spec }) => metadata.namespace === to.namespace
-    && spec.from.some((one) => one.group === GATEWAY_GROUP && one.kind === from.kind && one.namespace === from.namespace)
-    && spec.to.some((one) => one.group === "" && one.kind === to.kind && (one.name === undefined || one.name === "" || one.name === to.name)));
+  const allowed = new Map<string, Set<string>>(); // to what, by from where: of grants and references there may be thousands, and each of these is asked about
+  for (const { metadata: { namespace = "" }, spec } of all) {
+    const targets = spec.to.flatMap(({ group, kind, name = "" }) => (group === "" ? [`${kind} ${name}`] : []));
+    for (const { group, kind, namespace: other } of spec.from) {
+      if (group !== GATEWAY_GROUP) continue;
+      const from = `${kind} ${other} ${namespace}`, known = allowed.get(from) ?? new Set();
+      for (const target of targets) known.add(target);
+      allowed.set(from, known);
+    }
+  }
+  return (from, to) => {
+    const targets = allowed.get(`${from.kind} ${from.namespace} ${to.namespace}`);
+    return targets !== undefined && (targets.has(`${to.kind} `) || targets.has(`${to.kind} ${to.name}`));
+  };
 }

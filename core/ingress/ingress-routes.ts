@@ -26,10 +26,15 @@ export function ingressRoutes(ingress: Readonly<Ingress>): Route[] {
   return routes;
 }
 
+/** Of one Ingress, that name no hosts: each is for those of all its rules. */
+const HOSTLESS_MAX = 16;
+
 export function ingressCertificates({ metadata, spec }: Readonly<Ingress>): CertificateUse[] {
+  let hostless = 0;
+  const ofRules = [...new Set((spec.rules ?? []).map(({ host }) => host ?? ""))];
   return (spec.tls ?? []).flatMap(({ hosts, secretName }) => {
-    if (!secretName) return [];
-    const names = hosts?.length ? hosts : (spec.rules ?? []).map(({ host }) => host ?? "");
+    if (!secretName || (!hosts?.length && ++hostless > HOSTLESS_MAX)) return [];
+    const names = hosts?.length ? hosts : ofRules;
     return (names.length > 0 ? names : [""]).map((host) => ({ host: host.toLowerCase(), namespace: metadata.namespace ?? "", secret: secretName }));
   });
 }

@@ -93,7 +93,7 @@ export interface RouteTable {
   readonly size: number;
 }
 
-interface Wildcard { readonly one: Route[]; readonly many: Route[]; claimed: boolean }
+interface Wildcard { readonly one: Route[]; readonly many: Route[]; /** Both, in order, once somebody has asked: not for each request. */ all?: readonly Route[]; claimed: boolean }
 
 /** `claimed`: hosts whose requests go to no other's routes, even if there is none of their own. */
 export function routeTable(routes: readonly Route[], claimed: readonly string[] = []): RouteTable {
@@ -118,7 +118,7 @@ export function routeTable(routes: readonly Route[], claimed: readonly string[] 
     if (wildcards.size === 0) return undefined;
     for (let dot = host.indexOf("."), first = true; dot > 0; dot = host.indexOf(".", dot + 1), first = false) {
       const wildcard = wildcards.get(host.slice(dot));
-      if (wildcard && first && wildcard.one.length > 0) return wildcard.many.length === 0 ? wildcard.one : [...wildcard.one, ...wildcard.many].toSorted(compare);
+      if (wildcard && first && wildcard.one.length > 0) return (wildcard.all ??= wildcard.many.length === 0 ? wildcard.one : [...wildcard.one, ...wildcard.many].toSorted(compare));
       if (wildcard && (wildcard.many.length > 0 || wildcard.claimed)) return wildcard.many;
     }
     return undefined;

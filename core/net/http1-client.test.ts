@@ -116,3 +116,33 @@ test("a signal ends it", async () => {
   quit.abort(new Error("client is gone"));
   await expect(answer).rejects.toThrow("client is gone");
 });
+
+test("chunks that are small and come together are passed on together; whatever stands between them, and however they are cut", async () => {
+  const pieces = async (...sent: string[]): Promise<string[]> => {
+    using server = await backend(["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", ...sent]);
+    const found: string[] = [];
+    for await (const piece of (await http1Request(server.dial(), GET, never)).body) found.push(String(piece));
+    return found;
+  };
+  expect(await pieces(`${"1\r\nx\r\n".repeat(1000)}0\r\n\r\n`)).toEqual(["x".repeat(1000)]);
+  expect((await pieces(`1\r\na\r\n${(5000).toString(16)}\r\n${"b".repeat(5000)}\r\n2;e=f\r\ncc\r\n1\nd\n0A\r\n0123456789\r\n0\r\nT: x\r\n\r\n`)).join("")).toBe(`a${"b".repeat(5000)}ccd0123456789`);
+  const cut = "3\r\nabc\r\n1\r\nd\r\n0\r\n\r\n";
+  for (let at = 1; at < cut.length; at++) expect((await pieces(cut.slice(0, at), cut.slice(at))).join("")).toBe("abcd");
+});
+
+test.each([
+  ["answers before the answer, one by one", Array.from({ length: 101 }, () => "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"), "too many 1xx informational responses"],
+  ["what follows a body", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n", ..."x".repeat(20).split("").map(() => `a: ${"b".repeat(1000)}\r\n`)], "suspiciously long trailer after chunked body"],
+  ["chunks of no size", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n\r\n"], "empty hex number for chunk length"],
+  ["chunks of too long a size", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n00000000000000001\r\nx\r\n"], "http chunk length too large"],
+  ["more than a chunk says", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nxy\r\n"], "malformed chunked encoding"],
+])("%s: no end of them is taken", async (_, pieces, message) => {
+  using server = await backend(pieces);
+  await expect(http1Request(server.dial(), GET, never).then(async ({ body }) => await textOf(body))).rejects.toThrow(message);
+});
+
+test("a connection is handed over to nobody who did not ask for that", async () => {
+  using server = await backend(["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"]);
+  const connection = server.dial();
+  expect([(await http1Request(connection, GET, never)).status, connection.destroyed]).toEqual([101, true]);
+});

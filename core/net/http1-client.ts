@@ -51,6 +51,10 @@ const HEAD_BYTES_MAX = 1024 * 1024;
 const EARLY_MAX = 100;
 /** A chunk's size and its extensions. */
 const CHUNK_LINE_BYTES_MAX = 4096;
+/** Chunks below this are joined. */
+const SMALL_BYTES = 4096;
+/** All of what follows a body in chunks. */
+const TRAILER_BYTES_MAX = 16 * 1024;
 /** Of 64 bits. Source: Go net/http/internal/chunked.go */
 const CHUNK_DIGITS_MAX = 16;
 
@@ -59,6 +63,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   const { promise, resolve, reject } = Promise.withResolvers<Http1Response>();
   const arrived = new ArrivedBytes();
   let begun = false; // with a line that may begin an answer
+  let earlyCount = 0;
   let body: BodyReader | undefined;
   const ends = endsOf(connection); // a connection that was reset does not tell any more
 
@@ -111,7 +116,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   }
 
   function head(): void {
-    for (let count = 0; ; count++) {
+    for (;;) {
       const end = arrived.headEnd;
       if (end < 0) {
         if (arrived.bytes.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
@@ -123,7 +128,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
       const all = arrived.take(), bytes = all.subarray(0, end), rest = all.subarray(end);
       const parsed = readHead(bytes.toString("latin1"), request.method);
       if (parsed.status >= 100 && parsed.status < 200 && parsed.status !== 101 && !request.isUpgrade) { // 100 Continue, 103 Early Hints
-        if (count === EARLY_MAX) throw new Error("net/http: too many 1xx informational responses");
+        if (earlyCount++ === EARLY_MAX) throw new Error("net/http: too many 1xx informational responses");
         request.onEarly?.(parsed);
         arrived.add(rest);
         begun = false;
@@ -132,7 +137,8 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
       if (parsed.status === 101 || (request.method === "CONNECT" && parsed.status === 200)) {
         detach();
         connection.on("error", () => connection.destroy());
-        connection.pause();
+        if (parsed.status === 101 && !asksToTakeOver(request)) connection.destroy(); // who did not ask takes nothing over
+        else connection.pause();
         return resolve({ ...parsed, length: 0, head: bytes, body: Readable.from([]), upgraded: { connection, early: rest } });
       }
       body = new BodyReader(connection, parsed.framing, (clean) => finished(clean && staysOpen(bytes, parsed)));
@@ -148,6 +154,8 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   else stopSending = sendRequest(connection, request);
   return promise;
 }
+
+function asksToTakeOver({ isUpgrade = false, headers }: Http1Request): boolean { return isUpgrade || headers.some(([name]) => name.toLowerCase() === "upgrade"); }
 
 /** As Go names a connection in its errors; "" where there is no socket to be seen. */
 function endsOf(connection: Duplex): string {
@@ -192,6 +200,13 @@ function staysOpen(head: Buffer, { headers }: Head): boolean {
   return head.toString("latin1", 0, 8) === "HTTP/1.1" && !headers.some(([name, value]) => name.toLowerCase() === "connection" && /\bclose\b/i.test(value));
 }
 
+/** Of 0-9, A-F and a-f; -1: it is none. */
+function hexDigit(byte = 0): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const letter = (byte | 32) - 97;
+  return letter >= 0 && letter < 6 ? letter + 10 : -1;
+}
+
 /** Takes the framing off a body. */
 class BodyReader {
   readonly readable: Readable;
@@ -200,6 +215,10 @@ class BodyReader {
   /** Bytes of the body, or of the current chunk, still to come. */
   #left: number | undefined;
   #line = Buffer.alloc(0);
+  #trailerBytes = 0;
+  /** What small chunks that came together held: they may be as small as their sender likes, and each piece that is passed on costs the same. */
+  #joined = Buffer.alloc(0);
+  #joinedBytes = 0;
   /** What the next bytes are, in a chunked body. */
   #at: "size" | "data" | "after-data" | "trailer" = "size";
   #done = false;
@@ -226,8 +245,10 @@ class BodyReader {
 
   take(chunk: Buffer): void {
     try {
-      if (this.#framing.type === "chunked") this.#takeChunked(chunk);
-      else this.#takePlain(chunk);
+      if (this.#framing.type === "chunked") {
+        this.#takeChunked(chunk);
+        this.#pushJoined();
+      } else this.#takePlain(chunk);
     } catch (error) {
       this.fail(error as Error);
     }
@@ -259,11 +280,16 @@ class BodyReader {
     let at = 0;
     while (at < chunk.length && !this.#done) {
       if (this.#at === "data") {
-        const part = chunk.subarray(at, at + this.#left!);
-        this.#push(part);
-        at += part.length;
-        this.#left! -= part.length;
+        const end = Math.min(chunk.length, at + this.#left!);
+        this.#take(chunk, at, end);
+        this.#left! -= end - at;
+        at = end;
         if (this.#left === 0) this.#at = "after-data";
+        continue;
+      }
+      const next = this.#line.length === 0 ? this.#plainLine(chunk, at) : at;
+      if (next > at) {
+        at = next;
         continue;
       }
       const end = chunk.indexOf(10, at);
@@ -278,6 +304,16 @@ class BodyReader {
     }
   }
 
+  /** Where a line ends that is whole, and no more than it has to be: a size alone, or nothing. Where it begins if it is another, for #onLine. */
+  #plainLine(bytes: Buffer, from: number): number {
+    let at = from, size = 0;
+    if (this.#at === "size") for (let digit: number; at - from < CHUNK_DIGITS_MAX && (digit = hexDigit(bytes[at])) >= 0; at++) size = size * 16 + digit;
+    if ((this.#at === "size") === (at === from) || this.#at === "trailer" || bytes[at] !== 13 || bytes[at + 1] !== 10) return from;
+    this.#left = size;
+    this.#at = this.#at === "after-data" ? "size" : size === 0 ? "trailer" : "data";
+    return at + 2;
+  }
+
   #onLine(line: string, isLast: boolean): void {
     switch (this.#at) {
       case "after-data":
@@ -285,7 +321,12 @@ class BodyReader {
         this.#at = "size";
         return;
       case "trailer":
-        if (line === "") this.#finish(isLast);
+        if (line === "") {
+          this.#pushJoined();
+          return this.#finish(isLast);
+        }
+        this.#trailerBytes += line.length;
+        if (this.#trailerBytes > TRAILER_BYTES_MAX) throw new Error("http: suspiciously long trailer after chunked body");
         return;
       default: {
         const size = line.split(";", 1)[0]!.trimEnd();
@@ -295,6 +336,21 @@ class BodyReader {
         this.#at = this.#left === 0 ? "trailer" : "data";
       }
     }
+  }
+
+  #take(bytes: Buffer, from: number, to: number): void {
+    if (to - from >= SMALL_BYTES) {
+      this.#pushJoined();
+      return this.#push(bytes.subarray(from, to));
+    }
+    if (this.#joinedBytes === 0) this.#joined = Buffer.allocUnsafe(bytes.length - from);
+    bytes.copy(this.#joined, this.#joinedBytes, from, to);
+    this.#joinedBytes += to - from;
+  }
+
+  #pushJoined(): void {
+    if (this.#joinedBytes > 0 && !this.#done) this.#push(this.#joined.subarray(0, this.#joinedBytes));
+    this.#joinedBytes = 0;
   }
 
   #push(bytes: Buffer): void {

@@ -32,3 +32,13 @@ test("a client that takes nothing is not waited for", async () => {
   await over;
   expect([client.destroyed, server.destroyed]).toEqual([true, true]);
 });
+
+test("who goes on sending though nobody is there any more is cut off", async () => {
+  const piece = Buffer.alloc(1024 * 1024);
+  let sent = 0;
+  const client = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+  const server = new Duplex({ read() { sent++; this.push(piece); }, write: (_chunk, _encoding, done) => done() });
+  client.destroy();
+  await proxyBytes(client, server, { clock: { after: () => ({ cancel: () => undefined }) } as unknown as Clock });
+  expect([server.destroyed, sent > 32, sent < 128]).toEqual([true, true, true]);
+});

@@ -3,6 +3,9 @@ import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 import { endLingering } from "./linger.ts";
 
+/** So much of what comes when nobody is there any more is read on the way to its end: who goes on regardless is cut off. More than what was under way, some MB. */
+const UNHEARD_BYTES_MAX = 64 * 1024 * 1024;
+
 /** Both are closed when it resolves. `early` is what `a` had sent before it was handed over. */
 export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly clock: Clock; readonly early?: Uint8Array }): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -29,6 +32,10 @@ export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly cl
     closed.add(from);
     endLingering(to, clock);
     if (closed.size === 2) resolve();
-    else to.resume(); // what comes now has nobody to go to, but its end is to be seen
+    else {
+      let unheard = 0;
+      to.on("data", ({ length }: Buffer) => { if ((unheard += length) > UNHEARD_BYTES_MAX) to.destroy(); });
+      to.resume(); // what comes now has nobody to go to, but its end is to be seen
+    }
   }
 }

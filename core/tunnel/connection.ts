@@ -20,6 +20,7 @@ export interface Line {
 
 /** Far less than what comes at once from the network; and what small pieces that wait are joined to. */
 const SMALL_BYTES = 4 * 1024, JOINED_BYTES_MAX = 16 * 1024;
+const EMPTY = Buffer.alloc(0);
 /** At most this much in one packet, so that others get their turn soon. */
 const PIECE_BYTES_MAX = 32 * 1024;
 
@@ -29,6 +30,8 @@ export class TunnelConnection extends Duplex {
   /** What may be sent. Infinity: the peer knows no credit. */
   #credit: number;
   #arrived: Buffer[] = [];
+  /** Of which the last that has arrived is the beginning, if it was joined: more may be put behind it. */
+  #store = EMPTY;
   #arrivedBytes = 0;
   #wanted = false;
   #pending: { data: Buffer; done: () => void } | undefined;
@@ -60,12 +63,17 @@ export class TunnelConnection extends Duplex {
     this.#deliver();
   }
 
-  /** What is small is copied: a byte would keep all that has come beside it, and of those that wait each would be an object of its own. */
+  /** What is small is copied: a byte would keep all that has come beside it, and of those that wait each would be an object of its own. What waits is not copied again for each. */
   #keep(data: Buffer): void {
-    const last = this.#arrived.at(-1);
-    if (data.length >= SMALL_BYTES) this.#arrived.push(data);
-    else if (last && last.length + data.length <= JOINED_BYTES_MAX) this.#arrived[this.#arrived.length - 1] = Buffer.concat([last, data]);
-    else this.#arrived.push(Buffer.from(data));
+    const last = this.#arrived.at(-1), length = (last?.length ?? 0) + data.length;
+    if (data.length >= SMALL_BYTES) return void this.#arrived.push(data);
+    if (!last || length > JOINED_BYTES_MAX) return void this.#arrived.push(Buffer.from(data));
+    if (last.buffer !== this.#store.buffer || last.byteOffset !== this.#store.byteOffset || length > this.#store.length) {
+      this.#store = Buffer.allocUnsafe(Math.min(2 * length, JOINED_BYTES_MAX));
+      last.copy(this.#store);
+    }
+    data.copy(this.#store, last.length);
+    this.#arrived[this.#arrived.length - 1] = this.#store.subarray(0, length);
   }
 
   takeCredit(bytes: number): void {
@@ -137,6 +145,7 @@ export class TunnelConnection extends Duplex {
 
   override _destroy(error: Error | null, done: (error: Error | null) => void): void {
     this.#arrived = [];
+    this.#store = EMPTY;
     this.#arrivedBytes = 0;
     this.#pending = undefined;
     this.#line.onGone(this);

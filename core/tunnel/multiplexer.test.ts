@@ -2,7 +2,7 @@
 import { Duplex } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
-import type { TunnelConnection } from "./connection.ts";
+import { TunnelConnection } from "./connection.ts";
 import { Multiplexer, type MultiplexerOptions } from "./multiplexer.ts";
 import { encodePacket } from "./packet.ts";
 import { mulberry32 } from "../../test/mulberry32.ts";
@@ -233,4 +233,17 @@ test("a window grows while that helps, within its limits", () => {
   const unread = new ReceiveWindow(limits, budget, () => nowMs);
   for (let i = 0; i < 100; i++) unread.read(unread.received(10) ? 10 : 0, { keptUp: false });
   expect(unread.sizeBytes).toBe(1_000);
+});
+
+test("bytes that come one by one and wait are copied a few times, not once more for each that comes behind them", () => {
+  const count = 40_000, line = { wantsToSend: () => undefined, sendData: () => undefined, sendEnd: () => undefined, onRead: () => undefined, onGone: () => undefined };
+  const connection = new TunnelConnection(1, line, 0);
+  const made = [vi.spyOn(Buffer, "concat"), vi.spyOn(Buffer, "allocUnsafe")] as const;
+  for (let i = 0; i < count; i++) connection.takeData(Buffer.of(i % 251));
+  const bytes = made.flatMap(({ mock: { results } }) => results).reduce((sum, { value }) => sum + (value as Buffer).length, 0);
+  for (const spy of made) spy.mockRestore();
+  expect(bytes).toBeLessThan(4 * count);
+  const read: Buffer[] = [];
+  for (let piece: Buffer | null; (piece = connection.read() as Buffer | null); ) read.push(piece);
+  expect(Buffer.concat(read).equals(Buffer.from(Array.from({ length: count }, (_, i) => i % 251)))).toBe(true);
 });

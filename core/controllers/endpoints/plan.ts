@@ -5,7 +5,7 @@
  */
 import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service } from "../../api/gen/core.v1.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
-import { canonicalIp, hasAddress, hasOwnName, isHeadless, isIpv6, targetPort } from "../endpointslice/service-endpoints.ts";
+import { canonicalIp, hasAddress, hasOwnName, isHeadless, isIpv6, targetPorts } from "../endpointslice/service-endpoints.ts";
 import { isReady } from "../pod-state.ts";
 import { canonical } from "../template-hash.ts";
 
@@ -24,8 +24,9 @@ export function subsetsFor(service: Readonly<Service>, pods: readonly Readonly<P
       if (isHeadless(service)) add([]);
       continue;
     }
+    const targetPort = targetPorts(pod);
     for (const servicePort of service.spec.ports ?? []) {
-      const port = targetPort(pod, servicePort);
+      const port = targetPort(servicePort);
       const { name, protocol = "TCP", appProtocol } = servicePort;
       if (port !== undefined) add([{ ...(name ? { name } : {}), port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }]);
     }

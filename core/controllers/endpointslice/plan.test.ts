@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
-import type { Service } from "../../api/gen/core.v1.ts";
+import type { ContainerPort, Pod, Service } from "../../api/gen/core.v1.ts";
+import { growth } from "../../../test/reads.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { sliceMetrics } from "./metrics.ts";
 import { type Layout, planSlices } from "./plan.ts";
+import { groupsFor } from "./service-endpoints.ts";
 
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" as const }];
 const layout = (endpoints: readonly Endpoint[], more: Partial<Layout> = {}): Layout => ({
@@ -19,6 +21,7 @@ const slice = (name: string, held: readonly Endpoint[], ports = PORTS): Endpoint
 const shape = ({ create, update, remove }: ReturnType<typeof planSlices>) => ({
   create: create.map((s) => (s.endpoints ?? []).map((e) => e.addresses[0])), update: Object.fromEntries(update.map((s) => [s.metadata.name, (s.endpoints ?? []).map((e) => e.addresses[0])])), remove: remove.map((s) => s.metadata.name),
 });
+const podWith = (ports: readonly Partial<ContainerPort>[]): Pod => ({ metadata: { name: "p" }, spec: { containers: [{ name: "c", ports }], initContainers: [{ name: "s", restartPolicy: "Always", ports: [{ name: "init", containerPort: 40 }] }, { name: "i", ports: [{ name: "b", containerPort: 50 }] }] }, status: { podIP: "10.0.0.1" } }) as unknown as Pod;
 const ips = (...numbers: number[]) => numbers.map((n) => `10.0.0.${n}`);
 
 test("nothing changes: nothing is written, whatever the order of things", () => {
@@ -113,4 +116,13 @@ test("how many endpoints there are, in how many slices and in how few they would
   expect(metrics.render()).toContain('services_count_by_traffic_distribution{traffic_distribution="PreferSameZone"} 1\n'); // the annotation goes first
   told.gone(web);
   expect([sample("endpoints_desired"), sample("num_endpoint_slices"), sample("desired_endpoint_slices")]).toEqual([0, 0, 1]);
+});
+
+test("a Service's ports and a pod's are looked up by name, not each for each of the others", () => {
+  const found = groupsFor({ spec: { ports: [{ port: 1, targetPort: "a" }, { port: 2, protocol: "UDP", targetPort: "a" }, { port: 3, targetPort: "b" }, { port: 4, targetPort: "init" }, { port: 5 }, { port: 6, targetPort: "" }, { port: 7, targetPort: 70 }] } } as Service, [podWith([{ name: "a", containerPort: 10 }, { containerPort: 9 }, { name: "a", protocol: "UDP", containerPort: 20 }, { name: "a", containerPort: 11 }])], "IPv4", () => undefined);
+  expect(found.groups[0]!.ports.map(({ port }) => port)).toEqual([10, 20, 40, 5, 6, 70]);
+  expect(growth((n, reads) => {
+    const ports = Array.from({ length: n }, (_, i) => ({ name: `p${i}`, port: i + 1, targetPort: `q${i}`, containerPort: i + 1 }));
+    groupsFor({ spec: { ports } } as unknown as Service, [podWith(reads.of(ports.map(({ targetPort, containerPort }) => ({ name: targetPort, containerPort }))))], "IPv4", () => undefined);
+  })).toBeLessThan(3);
 });

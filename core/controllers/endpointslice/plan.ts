@@ -153,5 +153,5 @@ function stateOf({ targetRef, ...endpoint }: Endpoint): unknown {
 
 /** Equal for equal ports, whatever their order. */
 export function portsKey(ports: readonly EndpointPort[]): string {
-  return JSON.stringify(ports.map(({ name = "", protocol = "TCP", port = 0, appProtocol = "" }) => [name, protocol, port, appProtocol]).toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)));
+  return ports.map(({ name = "", protocol = "TCP", port = 0, appProtocol = "" }) => JSON.stringify([name, protocol, port, appProtocol])).toSorted().join();
 }

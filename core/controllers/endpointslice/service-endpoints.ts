@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/endpointslice/{utils,reconciler}.go, util/controller_utils.go, trafficdist
  */
-import type { Node, Pod, Service, ServicePort } from "../../api/gen/core.v1.ts";
+import type { Node, Pod, PodSpec, Service, ServicePort } from "../../api/gen/core.v1.ts";
 import type { Endpoint, EndpointHints, EndpointPort } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import type { Index, Informer } from "../../client/informer.ts";
@@ -77,21 +77,29 @@ export function sameEndpoint(pod: Readonly<Pod>, old: Readonly<Pod>): boolean {
     && isDeleting(pod) === isDeleting(old) && isReady(pod) === isReady(old) && isTerminal(pod) === isTerminal(old) && Bun.deepEquals(labelsOf(pod), labelsOf(old));
 }
 
-/** The container port behind a service port; undefined when the pod has none of that name. */
-export function targetPort(pod: Readonly<Pod>, { targetPort: target, port, protocol = "TCP" }: Readonly<ServicePort>): number | undefined {
-  if (typeof target === "number") return target;
-  if (target === undefined || target === "") return port;
-  const sidecars = (pod.spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always");
-  for (const { ports = [] } of [...pod.spec.containers, ...sidecars]) {
-    const found = ports.find((one) => one.name === target && (one.protocol ?? "TCP") === protocol);
-    if (found !== undefined) return found.containerPort;
-  }
-  return undefined;
+/** The container port behind a service port; undefined when the pod has none of that name. Both may have thousands: the pod's are gone through once. */
+export function targetPorts({ spec }: Readonly<Pod>): (port: Readonly<ServicePort>) => number | undefined {
+  let named: Map<string, number> | undefined;
+  return ({ targetPort: target, port, protocol = "TCP" }) => {
+    if (typeof target === "number") return target;
+    if (target === undefined || target === "") return port;
+    return (named ??= namedPorts(spec)).get(`${target} ${protocol}`);
+  };
+}
+
+/** By name and protocol: the first of each. */
+function namedPorts({ containers, initContainers = [] }: Readonly<PodSpec>): Map<string, number> {
+  const named = new Map<string, number>();
+  const sidecars = initContainers.filter(({ restartPolicy }) => restartPolicy === "Always");
+  for (const { ports = [] } of [...containers, ...sidecars])
+    for (const { name, protocol = "TCP", containerPort } of ports) if (name && !named.has(`${name} ${protocol}`)) named.set(`${name} ${protocol}`, containerPort);
+  return named;
 }
 
 function endpointPorts(service: Readonly<Service>, pod: Readonly<Pod>): EndpointPort[] {
+  const targetPort = targetPorts(pod);
   return (service.spec.ports ?? []).flatMap((servicePort) => {
-    const port = targetPort(pod, servicePort);
+    const port = targetPort(servicePort);
     if (port === undefined) return [];
     const { name = "", protocol = "TCP", appProtocol } = servicePort;
     return [{ name, port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }];

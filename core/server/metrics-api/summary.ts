@@ -1,4 +1,5 @@
 /** The statistics of kubelets (/stats/summary), of which the metrics API needs processor and memory. */
+import { ArrivedBytes } from "../../net/arrived-bytes.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import { kubeletBackend, type NodeProxyDeps } from "../node-proxy/backend.ts";
 import type { Scope } from "../scope.ts";
@@ -71,14 +72,12 @@ async function fetchSummary(deps: NodeProxyDeps, scope: Scope, nodeName: string)
   try {
     const backend = await kubeletBackend(deps, { ...scope, signal: late.signal }, nodeName);
     const { status, body } = await http1Request(await backend.connect(), { method: "GET", target: "/stats/summary?only_cpu_and_memory=true", headers: [["Host", backend.host], ["User-Agent", "kube-apiserver"]] }, late.signal);
-    const chunks: Buffer[] = [];
-    let length = 0;
+    const arrived = new ArrivedBytes();
     for await (const chunk of body as AsyncIterable<Buffer>) {
-      length += chunk.length;
-      if (length > SUMMARY_BYTES_MAX) throw new Error("the kubelet's statistics are too long");
-      chunks.push(chunk);
+      arrived.add(chunk);
+      if (arrived.bytes.length > SUMMARY_BYTES_MAX) throw new Error("the kubelet's statistics are too long");
     }
-    const text = Buffer.concat(chunks).toString();
+    const text = arrived.take().toString();
     if (status !== 200) throw new Error(`the kubelet answered ${status}: ${text.slice(0, 200)}`);
     return summaryOf(JSON.parse(text) as RawSummary);
   } finally {

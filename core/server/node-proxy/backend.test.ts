@@ -1,8 +1,10 @@
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
 import { testPki } from "../../../test/certificates.ts";
+import { eventually } from "../../../test/eventually.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { httpsServer } from "../../net/http-server.ts";
 import { KUBELET_SERVER_NAME } from "../../net/tls.ts";
@@ -103,4 +105,27 @@ test("what may not stand in a path is escaped for the pod, and in where it sends
 test("a request that asks for a protocol nobody is handed over to is one like any: what its backend made of it would have no client", () => {
   const asking = (upgrade: string): boolean => isUpgrade({ header: (name: string) => ({ connection: "Upgrade", upgrade })[name] } as never);
   expect(["websocket", "WebSocket", "SPDY/3.1", "h2c", "foo", "websocket, foo", ""].map(asking)).toEqual([true, true, true, false, false, false, false]);
+});
+
+test("a kubelet that answers with another protocol, or sends the client elsewhere, where it is asked for a log has failed, and is let go of", async () => {
+  const pki = await testPki();
+  const { keyPem: key, certificatePem: cert } = pki.leaf("serving-kubelet");
+  const { keyPem, certificatePem } = pki.leaf("client-kube-apiserver");
+  let answer = "", open = 0;
+  const kubelet = createTlsServer({ key, cert }, (socket) => {
+    open++;
+    socket.on("error", () => undefined).on("close", () => open--).once("data", () => socket.write(answer));
+  }).listen(0, "127.0.0.1");
+  await once(kubelet, "listening");
+  const dialer = { connect: async () => connect((kubelet.address() as AddressInfo).port, "127.0.0.1") };
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({ dialer, kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: certificatePem, key: keyPem }) }) } });
+  await api.ask("POST", "/api/v1/nodes", { body: { metadata: { name: "node-1" } } });
+  await api.ask("PATCH", "/api/v1/nodes/node-1/status", { headers: { "content-type": "application/merge-patch+json" }, body: { status: { addresses: [{ type: "InternalIP", address: "10.0.0.7" }] } } });
+  await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name: "p" }, spec: { nodeName: "node-1", containers: [{ name: "c", image: "i" }] } } });
+  for (answer of ["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", "HTTP/1.1 302 Found\r\nLocation: /x\r\nContent-Length: 0\r\n\r\n"]) {
+    const { code, body } = await api.ask("GET", "/api/v1/namespaces/a/pods/p/log");
+    expect([code, body.code, body.reason]).toEqual([500, 500, "InternalError"]);
+  }
+  await eventually("no connection is left", () => Promise.resolve(open === 0), 10_000);
+  kubelet.close();
 });

@@ -44,7 +44,7 @@ export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer>
     return unreachable(error);
   });
   const { status, body } = await http1Request(connection, { method: "GET", target, headers: [["Host", backend.host], ["User-Agent", "kube-apiserver"]] }, scope.signal).catch(unreachable);
-  if (status < 200 || status > 206) throw kubeletRefusal(status, await textOf(body), info.name);
+  if (status < 200 || status > 206) throw kubeletRefusal(status < 400 ? 500 : status, await textOf(body), info.name);
   return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body };
 }
 

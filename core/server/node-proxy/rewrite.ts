@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/transport.go
  */
 import type { Readable } from "node:stream";
+import { ArrivedBytes } from "../../net/arrived-bytes.ts";
 import { deflateRawSync, gunzipSync, gzipSync, inflateRawSync } from "node:zlib";
 
 export interface Rewriting {
@@ -60,16 +61,14 @@ function cleanJoin(prefix: string, path: string): string {
 /** The page, or the stream as it is when it cannot be rewritten: an unknown encoding, or too long. */
 export async function rewriteHtml(body: Readable, encoding: string, rewriting: Rewriting): Promise<Uint8Array | Readable> {
   if (!["", "gzip", "deflate"].includes(encoding)) return body;
-  const chunks: Buffer[] = [];
-  let length = 0;
+  const arrived = new ArrivedBytes();
   for await (const chunk of body.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length <= HTML_BYTES_MAX) continue;
-    body.unshift(Buffer.concat(chunks));
+    arrived.add(chunk);
+    if (arrived.bytes.length <= HTML_BYTES_MAX) continue;
+    body.unshift(arrived.take());
     return body;
   }
-  const bytes = Buffer.concat(chunks, length);
+  const bytes = arrived.take();
   const limit = { maxOutputLength: HTML_BYTES_MAX };
   const page = encoding === "gzip" ? gunzipSync(bytes, limit) : encoding === "deflate" ? inflateRawSync(bytes, limit) : bytes;
   const rewritten = Buffer.from(rewriteTags(page.toString("latin1"), rewriting), "latin1");

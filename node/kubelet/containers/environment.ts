@@ -83,7 +83,8 @@ async function valueFrom({ valueFrom: source }: EnvVar, facts: EnvironmentFacts)
 /** The one that is named, otherwise the one whose environment it is. */
 function containerOf({ containerName }: ResourceFieldSelector, { pod, container }: EnvironmentFacts): Container | EphemeralContainer {
   if (!containerName) return container;
-  const named = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find(({ name }) => name === containerName);
+  const isNamed = ({ name }: Container): boolean => name === containerName;
+  const named = pod.spec.containers.find(isNamed) ?? pod.spec.initContainers?.find(isNamed);
   if (!named) throw new Error(`container ${containerName} not found`);
   return named;
 }

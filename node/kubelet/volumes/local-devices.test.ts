@@ -100,7 +100,7 @@ test("a disk with another file system than its volume says is told of where the 
   const iscsi = { show: async () => { throw new MountFailure("MountVolume.MountDevice", "pv", failure.now); } };
   const deps = { dataDir, client, iscsi, hostIps: [], allocatable: () => ({}), tokens: {}, mounts: { isMountPoint: () => false }, events: { event: (...of: unknown[]) => void told.push(of) } } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
-  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined });
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] });
   await expect(show()).rejects.toThrow('MountVolume.MountDevice failed for volume "pv" : mount ext4 /dev/sdi: EINVAL');
   failure.now = new Error("no such disk");
   await expect(show()).rejects.toThrow("no such disk");
@@ -126,7 +126,7 @@ test.each<[string, object, string, string?]>([
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [{ name: "c", ...use }] } } as unknown as Pod;
   const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
-  await expect(setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined })).rejects.toThrow(message);
+  await expect(setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] })).rejects.toThrow(message);
 });
 
 test("a local directory is mounted as its volume says; it is given to the group of its first pod, and others are told that it is that one's", async () => {
@@ -144,7 +144,7 @@ test("a local directory is mounted as its volume says; it is given to the group 
   } as unknown as SetUpDeps;
   const show = async (uid: string, fsGroup: number) => {
     const pod = { metadata: { uid, name: uid, namespace: "n" }, spec: { securityContext: { fsGroup }, containers: [] } } as unknown as Pod;
-    return (await setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined })).hostPath!;
+    return (await setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] })).hostPath!;
   };
   try {
     const first = await show("a", 4321);
@@ -168,7 +168,7 @@ test("why the directory behind a claim's volume is not there is told by the volu
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
   const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
-  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined });
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] });
   await expect(show()).rejects.toThrow(`MountVolume.SetUp failed for volume "pv" : hostPath type check failed: ${join(dataDir, "none")} is not a directory`);
   mountOptions = ["noexec"];
   await expect(show()).rejects.toThrow('MountVolume.MountOptionSupport check failed for volume "pv" : mount options are not supported for this volume type');

@@ -6,6 +6,8 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { writePayload } from "./atomic-writer.ts";
+import { growth } from "../../../test/reads.ts";
+import { usedVolumes } from "./volumes.ts";
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 
 let directory = "";
@@ -22,12 +24,12 @@ test.each<[string, Record<string, string>[], string[]]>([
   ["below a path that is written otherwise", [{ "/etc//a/.": "v", "/etc/a/b/": "w" }], ["b"]],
   ["below the root", [{ "/": "v", "/b": "w" }], ["b"]],
 ])("mounts within a volume: %s", (_, containers, expected) => {
-  expect(nestedMountPoints(pod(...containers), "v")).toEqual(expected);
+  expect(nestedMountPoints(pod(...containers))("v")).toEqual(expected);
 });
 
 test("a pod may have tens of thousands of them", () => {
   const below = Array.from({ length: 40_000 }, (_, i) => [`/a/${i}`, "v"]);
-  expect(nestedMountPoints(pod(Object.fromEntries([["/a", "v"], ...below]) as Record<string, string>), "v")).toHaveLength(40_000);
+  expect(nestedMountPoints(pod(Object.fromEntries([["/a", "v"], ...below]) as Record<string, string>))("v")).toHaveLength(40_000);
 });
 
 test("mount points are there before the files, and stay when these change", async () => {
@@ -42,4 +44,13 @@ test("mount points are there before the files, and stay when these change", asyn
   await write({ a: "9", nested: "a key by that name, too late" }, ["nested/deep"]);
   await write({ a: "9", nested: "a key by that name, too late" }, ["nested/deep"]);
   expect([readFileSync(join(directory, "a"), "utf8"), statSync(join(directory, "nested")).ino, existsSync(join(directory, "file"))]).toEqual(["9", ino, false]);
+});
+
+test("a pod's mounts are gone through once for all its volumes", () => {
+  expect(growth((n, reads) => {
+    const mounts = Array.from({ length: n }, (_, i) => ({ name: `v${i}`, mountPath: `/m/${i}` }));
+    const spec = { containers: [{ name: "c", volumeMounts: reads.of(mounts) }] } as unknown as Pod["spec"];
+    const nested = nestedMountPoints({ spec }), used = usedVolumes({ spec });
+    for (const { name } of mounts) expect([used.has(name), nested(name)]).toEqual([true, []]);
+  }, 200)).toBeLessThan(3);
 });

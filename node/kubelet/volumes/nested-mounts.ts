@@ -9,13 +9,25 @@ import { join, posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { allContainers } from "../pod-spec.ts";
 
-/** Paths relative to the volume, each once. */
-export function nestedMountPoints({ spec }: Pick<Pod, "spec">, volume: string): string[] {
-  const found = allContainers(spec).flatMap(({ container: { volumeMounts = [] } }) => {
-    const all = volumeMounts.map(({ mountPath }) => clean(mountPath)).toSorted((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
-    return volumeMounts.filter(({ name }) => name === volume).flatMap(({ mountPath }) => topmostBelow(clean(mountPath), all));
-  });
-  return [...new Set(found)];
+/** By volume, paths relative to it, each once. A pod may have thousands of volumes: its mounts are gone through once for all of them, when the first is asked about. */
+export function nestedMountPoints({ spec }: Pick<Pod, "spec">): (volume: string) => string[] {
+  let found: Map<string, Set<string>> | undefined;
+  return (volume) => [...((found ??= mountPointsOf(spec)).get(volume) ?? [])];
+}
+
+function mountPointsOf(spec: Pod["spec"]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { container: { volumeMounts = [] } } of allContainers(spec)) {
+    const all = volumeMounts.map(({ mountPath }) => clean(mountPath)).map((path) => ({ path, order: orderOf(path) })).toSorted((a, b) => (a.order < b.order ? -1 : 1)).map(({ path }) => path);
+    for (const { name, mountPath } of volumeMounts) {
+      const below = topmostBelow(clean(mountPath), all);
+      if (below.length === 0) continue;
+      const known = found.get(name) ?? new Set();
+      for (const path of below) known.add(path);
+      found.set(name, known);
+    }
+  }
+  return found;
 }
 
 /** So that what is below a path follows it at once, and nothing else stands between: a pod may have tens of thousands. */

@@ -18,7 +18,7 @@ import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
 import { MountFailure, mountErrorText, UnusableVolume, VolumePending } from "./mount-failure.ts";
-import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
+import { makeMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volume.ts";
@@ -34,6 +34,8 @@ export interface SetUpCall {
   readonly signal: AbortSignal;
   /** Is told what a claim stands for. Throws MountFailure. */
   readonly onBound: (volume: Readonly<PersistentVolume>) => void;
+  /** Where others of the pod's volumes are mounted within this one, by its name: nestedMountPoints(pod). */
+  readonly nested: (volume: string) => string[];
 }
 
 export interface SetUpDeps extends VolumeDeps {
@@ -75,14 +77,14 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   }
   if (configMap) {
     const mode = configMap.defaultMode ?? MODE_DEFAULT;
-    return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/configmap"), await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode }), { memory: false });
+    return await setUpFiles(deps, { pod, nested: call.nested(volume.name) }, directory("kubernetes.io/configmap"), await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode }), { memory: false });
   }
   if (secret) {
     const mode = secret.defaultMode ?? MODE_DEFAULT;
-    return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/secret"), await secretPayload(facts, secret.secretName ?? "", { items: secret.items, optional: secret.optional, mode }), { memory: true });
+    return await setUpFiles(deps, { pod, nested: call.nested(volume.name) }, directory("kubernetes.io/secret"), await secretPayload(facts, secret.secretName ?? "", { items: secret.items, optional: secret.optional, mode }), { memory: true });
   }
-  if (projected) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
-  if (downwardAPI) return await setUpFiles(deps, { pod, volume }, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: true });
+  if (projected) return await setUpFiles(deps, { pod, nested: call.nested(volume.name) }, directory("kubernetes.io/projected"), await projectedPayload(facts, projected), { memory: true });
+  if (downwardAPI) return await setUpFiles(deps, { pod, nested: call.nested(volume.name) }, directory("kubernetes.io/downward-api"), downwardPayload(facts, downwardAPI.items ?? [], downwardAPI.defaultMode ?? MODE_DEFAULT), { memory: true });
   if (image) return { hostPath: undefined, readOnly: true, managed: false, image: { reference: image.reference ?? "", policy: image.pullPolicy } };
   if (persistentVolumeClaim || ephemeral) return await setUpPersistent(deps, pod, volume, call);
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
@@ -146,13 +148,14 @@ function hugepageOf(pod: Pod, medium: string): string {
 }
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. What an older version of ours has put there stays there: containers have it mounted. */
-async function setUpFiles({ tmpfs, mounts, allocatable, clock, random }: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
+async function setUpFiles({ tmpfs, mounts, allocatable, clock, random }: SetUpDeps, { pod, nested }: { readonly pod: Pod; readonly nested: readonly string[] }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
   if (memory && !mounts.isMountPoint(directory) && !(await isThere(join(directory, "..data")))) {
     await makeDirectory(directory, 0o777);
     tmpfs(directory, memorySize(pod, allocatable()));
     await makeDirectory(directory, 0o777);
   } else if (!(await isThere(directory))) await makeDirectory(directory, 0o777); // once: its group may have been given it since
-  const taken = await makeMountPoints(directory, nestedMountPoints(pod, volume.name), (name) => [...payload.keys()].some((path) => path.split("/", 1)[0] === name));
+  const own = new Set(nested.length === 0 ? [] : [...payload.keys()].map((path) => path.split("/", 1)[0]!));
+  const taken = await makeMountPoints(directory, nested, (name) => own.has(name));
   const changed = await writePayload(directory, payload, { clock, random, taken, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
   if (changed) await giveToGroup(pod, directory, { readOnly: true }); // the links too
   return { hostPath: directory, readOnly: true, managed: true };

@@ -230,10 +230,10 @@ test.each<[string, string | undefined, string[][]]>([
   const deps = { dataDir: directory, mounts, tmpfs, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: { key: "dmFsdWU=" } }) } } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c" }] } } as unknown as Pod;
   const volumes = [{ name: "m", emptyDir: { medium: "Memory", sizeLimit: "1Mi" } }, { name: "s", secret: { secretName: "s" } }, { name: "p", projected: { sources: [{ secret: { name: "s" } }] } }, { name: "d", downwardAPI: { items: [{ path: "name", fieldRef: { fieldPath: "metadata.name" } }] } }];
-  for (const volume of volumes) await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined });
+  for (const volume of volumes) await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] });
   expect(tried).toEqual(expected); // Secrets, projected and downward volumes too
   expect(warnings).toEqual(code ? [expect.stringContaining("may be swapped to disk")] : []);
-  await setUpVolume(deps, pod, volumes[3]!, { signal: new AbortController().signal, onBound: () => undefined });
+  await setUpVolume(deps, pod, volumes[3]!, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] });
   expect(tried.length).toBe(expected.length); // where an older version has put files on the disk, and containers see them there
 });
 
@@ -250,7 +250,7 @@ test.each<[string, object, string]>([
   const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers } } as unknown as Pod;
   const modes: number[] = [];
   for (const volume of [{ name: "m", emptyDir: { medium: "Memory" } }, { name: "s", secret: { secretName: "s" } }]) {
-    const { hostPath } = await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined });
+    const { hostPath } = await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] });
     modes.push(statSync(hostPath!).mode & 0o7777);
   }
   expect(sizes).toEqual([size, size]);
@@ -262,7 +262,7 @@ test("huge pages are of a size that the pod has asked for; a directory that some
   const mounts = { isMountPoint: () => false, mount: ({ options }: { options: string[] }) => void mounted.push(options[0]!) } as unknown as Mounts;
   const deps = { dataDir: directory, mounts, tokens: {}, hostIps: [], allocatable: () => ({}) } as unknown as SetUpDeps;
   const pod = (...pages: string[]) => ({ metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c", resources: { limits: Object.fromEntries(pages.map((page) => [`hugepages-${page}`, "4Mi"])) } }] } }) as unknown as Pod;
-  const made = (of: Pod, medium: string) => setUpVolume(deps, of, { name: "v", emptyDir: { medium } }, { signal: new AbortController().signal, onBound: () => undefined }).then(({ hostPath }) => hostPath!, ({ message }: Error) => message);
+  const made = (of: Pod, medium: string) => setUpVolume(deps, of, { name: "v", emptyDir: { medium } }, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] }).then(({ hostPath }) => hostPath!, ({ message }: Error) => message);
   await made(pod("2Mi", "1Gi"), "HugePages-2048Ki");
   expect(mounted).toEqual(["pagesize=2M"]);
   expect(await made(pod("1Gi"), "HugePages-2Mi")).toBe("medium HugePages-2Mi: hugePages storage requested, but there is no resource request for huge pages");
@@ -304,6 +304,34 @@ test("a volume that failed is tried again in time, though the clock is set back"
   await expect(volumes.prepare(pod, signal)).rejects.toMatchObject({ retryMs: 100 });
   uptimeMs = 500;
   expect((await volumes.prepare(pod, signal)).get("v")?.hostPath).toBe(path);
+});
+
+test("of a pod's sources what they have in common is read once: thousands of them may be of the same ConfigMap of a megabyte", async () => {
+  const asked: string[] = [];
+  let containers = 0;
+  const pod = { metadata: { name: "p", namespace: "n" }, spec: { get containers() { containers++; return [{ name: "c", resources: { limits: { cpu: "2" } } }]; } } } as unknown as Pod;
+  const facts = { pod, hostIps: [], allocatable: {}, token: async () => "tok", objects: { configMap: async (_: string, name: string) => { asked.push(`configMap ${name}`); return { data: { a: "1", b: name } }; }, secret: async (_: string, name: string) => { asked.push(`secret ${name}`); return { data: { a: "Mg==" } }; } } } as unknown as PayloadFacts;
+  const many = <T>(of: (i: number) => T): T[] => Array.from({ length: 100 }, (_, i) => of(i));
+  const files = await projectedPayload(facts, { sources: [
+    ...many(() => ({ configMap: { name: "x" } })), ...many((i) => ({ configMap: { name: "y", items: [{ key: "b", path: `y${i}` }] } })), ...many((i) => ({ secret: { name: "s", items: [{ key: "a", path: `s${i}` }] } })), { configMap: { name: "y" } }, { configMap: { name: "x" } }, { configMap: { name: "y", items: [{ key: "b", path: "a" }] } },
+    ...many((i) => ({ serviceAccountToken: { path: `t${i}` } })), { downwardAPI: { items: many((i) => ({ path: `d${i}`, resourceFieldRef: { containerName: "c", resource: "limits.cpu" } })) } },
+  ] });
+  expect([asked.toSorted(), containers < 10, files.size, ...["a", "b", "y7", "s7", "t7", "d7"].map((path) => Buffer.from(files.get(path)!.data).toString())]).toEqual([["configMap x", "configMap y", "secret s"], true, 402, "y", "x", "y", "2", "tok", "2"]);
+  expect(files.get("y1")!.data).toBe(files.get("y99")!.data); // once in memory, too
+});
+
+test("volumes of a pod are made a few at a time", async () => {
+  let now = 0, most = 0;
+  const objects = { configMap: async () => {
+    most = Math.max(most, ++now);
+    await new Promise((resolve) => setTimeout(resolve, 1));
+    now--;
+    return { data: { a: "1" } };
+  } };
+  const volumes = volumeManager({ dataDir: directory, mounts: systemMounts(), clock: systemClock, random: systemRandom, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {}, objects, node: () => ({ metadata: { name: "n" } }), metrics: volumeMetrics(metricsRegistry()) } as unknown as VolumeDeps);
+  const names = Array.from({ length: 40 }, (_, i) => `v${i}`);
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { volumes: names.map((name) => ({ name, configMap: { name: "c" } })), containers: [{ name: "c", volumeMounts: names.map((name) => ({ name, mountPath: `/${name}` })) }] } } as unknown as Pod;
+  expect([[...(await volumes.prepare(pod, new AbortController().signal)).keys()], most]).toEqual([names, 16]);
 });
 
 test("a volume that says which group it is of tells", async () => {

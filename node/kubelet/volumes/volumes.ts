@@ -10,6 +10,7 @@ import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import { settleEach } from "../../../core/lifecycle/settle-all.ts";
 import { selectsNode } from "../admission.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
@@ -20,7 +21,8 @@ import { podDirectories, podDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import { removeButMessages } from "./remove-but-messages.ts";
 import { removeTree } from "./remove-tree.ts";
-import { setUpVolume, tmpfsMounter } from "./set-up.ts";
+import { nestedMountPoints } from "./nested-mounts.ts";
+import { type SetUpCall, setUpVolume, tmpfsMounter } from "./set-up.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
 import { pluginOf } from "./volume-metrics.ts";
 
@@ -62,6 +64,8 @@ const RETRY = { minMs: 500, maxMs: 122_000 };
 /** What others have to do first is looked for this often, and after this long the user is told. */
 const PENDING = { minMs: 100, maxMs: 2_000 };
 const PENDING_MS_MAX = 123_000;
+/** Volumes of a pod that are made at a time: a ConfigMap is a megabyte, and a pod may have thousands of it. */
+const AT_ONCE = 16;
 
 export function volumeManager(deps: VolumeDeps): Volumes {
   const { dataDir, mounts, clock, events, log, metrics } = deps;
@@ -72,7 +76,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   const known = new Set<string>(); // likewise: those that have been there; where the node's labels change they stay
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
-  async function one(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
+  async function one(pod: Pod, volume: Volume, { signal, nested }: Pick<SetUpCall, "signal" | "nested">): Promise<ReadyVolume> {
     const key = `${pod.metadata.uid}/${volume.name}`;
     const failed = failures.get(key);
         const startMs = clock.uptimeMs();
@@ -84,7 +88,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
         plugin = pluginOf(spec);
         if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure(`${spec.volumeMode === "Block" ? "MapVolume" : "MountVolume"}.NodeAffinity check`, name, new Error("no matching NodeSelectorTerms"));
       };
-      const ready = await setUpVolume({ ...deps, devices, iscsi, tmpfs }, pod, volume, { signal, onBound });
+      const ready = await setUpVolume({ ...deps, devices, iscsi, tmpfs }, pod, volume, { signal, onBound, nested });
       known.add(key);
       looked(false);
       failures.delete(key);
@@ -135,9 +139,11 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       const podDir = podDirectory(dataDir, pod.metadata.uid);
       await mkdir(join(podDir, "volumes"), { recursive: true, mode: 0o750 });
       await mkdir(join(podDir, "plugins"), { recursive: true, mode: 0o750 });
-      const wanted = (pod.spec.volumes ?? []).filter(({ name }) => isUsed(pod, name));
+      const used = usedVolumes(pod);
+      const wanted = (pod.spec.volumes ?? []).filter(({ name }) => used.has(name));
       metrics.wanted(pod.metadata.uid, wanted);
-      const results = await Promise.allSettled(wanted.map((volume) => one(pod, volume, signal)));
+      const nested = nestedMountPoints(pod);
+      const results = await settleEach(wanted, AT_ONCE, async (volume): Promise<PromiseSettledResult<ReadyVolume>> => (await Promise.allSettled([one(pod, volume, { signal, nested })]))[0]);
       const problems = results.flatMap((result) => (result.status === "rejected" ? [result.reason as VolumesNotReady | AttachLimitExceeded] : []));
       signal.throwIfAborted();
       const exceeded = problems.find((problem) => problem instanceof AttachLimitExceeded);
@@ -187,7 +193,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   };
 }
 
-/** Volumes nobody mounts are not made. */
-function isUsed(pod: Pod, name: string): boolean {
-  return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name));
+/** By name. Volumes nobody mounts are not made. */
+export function usedVolumes({ spec }: Pick<Pod, "spec">): ReadonlySet<string> {
+  return new Set(allContainers(spec).flatMap(({ container: { volumeMounts = [], volumeDevices = [] } }) => [...volumeMounts, ...volumeDevices].map(({ name }) => name)));
 }
