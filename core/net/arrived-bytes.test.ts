@@ -21,15 +21,13 @@ test("what was taken stays as it was, and what comes then is another beginning",
   expect([all.toString(), arrived.bytes.toString(), arrived.headEnd]).toEqual(["ab\n\nc", `c${"d".repeat(100)}`, -1]);
 });
 
-test("who sends byte by byte costs what the bytes weigh", () => {
+test("who sends byte by byte costs what the bytes weigh: it took minutes where each was looked at with all before it", () => {
   const arrived = new ArrivedBytes(), one = Buffer.from("x");
   arrived.add(Buffer.from("a:\n".repeat(200_000)));
-  const beforeMs = performance.now();
   let found = 0;
   for (let i = 0; i < 100_000; i++) {
     arrived.add(one);
     if (arrived.headEnd >= 0) found++;
   }
-  expect(found).toBe(0);
-  expect(performance.now() - beforeMs).toBeLessThan(5_000); // minutes, where each is looked at with all before it
+  expect([found, arrived.take().length]).toEqual([0, 700_000]);
 });

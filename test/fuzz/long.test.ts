@@ -51,31 +51,25 @@ test("managers of fields", async () => {
 
 test("a path of slashes", async () => expect((await api.ask("GET", `/api/v1/namespaces/a/${"/".repeat(60_000)}x`)).code).toBe(404));
 
-const LONG = 60_000, SPACES = " ".repeat(LONG);
+const LONG = 200_000, SPACES = " ".repeat(LONG);
+/** Of an expression nearly as long as one may be. */
+const problemOf = (digits: string): unknown => compile(`double("${digits}${"1".repeat(95_000)}x")`, kubernetesEnvironment()).problem;
 
-/** What was gone through from each of its characters to its end took ten seconds and more. */
-test.each<[what: string, work: () => unknown]>([
-  ["what a client accepts", () => negotiateOutput({ accept: `application/json, a/b;x=${SPACES}y` })],
-  ["a header of an answer", () => readHead(`HTTP/1.1 200 OK\r\nA: ${SPACES}x\r\n\r\n`)],
-  ["line ends of a text in YAML", () => writeYaml({ a: `${"\n".repeat(LONG)}x\n` })],
-  ["spaces of a text in YAML", () => writeYaml({ a: `\u0085${`${SPACES}x`.repeat(4)}` })],
-  ["zeros", () => goInteger(`${"0".repeat(LONG)}x`)],
-  ["a schedule", () => { expect(() => parseSchedule(`TZ=UTC${SPACES}${SPACES}x\nx`, UTC)).toThrow(); }],
-  ["decimals in an expression", () => compile(`double("${"1".repeat(LONG)}x")`, kubernetesEnvironment())],
-  ["hexadecimals in an expression", () => compile(`double("0x${"1".repeat(LONG)}x")`, kubernetesEnvironment())],
-  ["a query in an expression", () => parseQuery("a=b&".repeat(LONG))],
-  ["a route's time", () => durationMs("1".repeat(LONG))],
-])("%s", (_, work) => {
-  const beforeMs = performance.now();
-  work();
-  expect(performance.now() - beforeMs).toBeLessThan(2_000);
-});
+/** What was gone through from each of its characters to its end took minutes. */
+test.each<[what: string, work: () => unknown, outcome: unknown]>([
+  ["what a client accepts", () => negotiateOutput({ accept: `application/json, a/b;x=${SPACES}y` }), { encoding: "json", pretty: false, contentType: "application/json" }],
+  ["a header of an answer", () => readHead(`HTTP/1.1 200 OK\r\nA: ${SPACES}x\r\n\r\n`).headers, [["A", "x"]]],
+  ["line ends of a text in YAML", () => writeYaml({ a: `${"\n".repeat(LONG)}x\n` }).length, LONG + 10],
+  ["spaces of a text in YAML", () => writeYaml({ a: `\u0085${`${SPACES}x`.repeat(4)}` }).length, LONG * 3 + 11],
+  ["zeros", () => goInteger(`${"0".repeat(LONG)}x`), undefined],
+  ["a schedule", () => { expect(() => parseSchedule(`TZ=UTC${SPACES}${SPACES}x\nx`, UTC)).toThrow("expected exactly 5 fields, found 3: [TZ=UTC x x]"); }, undefined],
+  ["decimals in an expression", () => problemOf(""), "type conversion error from 'string' to 'double'"],
+  ["hexadecimals in an expression", () => problemOf("0x"), "type conversion error from 'string' to 'double'"],
+  ["a query in an expression", () => parseQuery("a=b&".repeat(LONG)).get("a")?.length, LONG],
+  ["a route's time", () => durationMs("1".repeat(LONG)), 0],
+])("%s", (_, work, outcome) => expect(work()).toEqual(outcome));
 
-test.each([["a", "%41"], ["%41", ""], ["é", ""]])("a path of a million in a URL: %s", (part, end) => {
-  const beforeMs = performance.now();
-  expect(parseUrl(`http://a/${part.repeat(1_000_000)}${end}`).host).toBe("a");
-  expect(performance.now() - beforeMs).toBeLessThan(2_000);
-});
+test.each([["a", "%41"], ["%41", ""], ["é", ""]])("a path of a million in a URL: %s", (part, end) => expect(parseUrl(`http://a/${part.repeat(1_000_000)}${end}`).host).toBe("a"));
 
 test("a quantity with zeros in front", () => expect([parseQuantity(`${"0".repeat(1_000)}1.50`), parseQuantity("0.0Ki")].map(String)).toEqual(["1500m", "0"]));
 
