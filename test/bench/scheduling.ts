@@ -31,7 +31,7 @@ const term = { labelSelector: { matchLabels: { app: "web" } } };
 const shapes: Record<string, Options> = {
   "plain": {},
   "of a service (default spread)": { labels: { app: "web" } },
-  "spread over zones and nodes": { labels: { app: "web" }, topologySpreadConstraints: ["topology.kubernetes.io/zone", "kubernetes.io/hostname"].map((topologyKey) => ({ maxSkew: 5, topologyKey, whenUnsatisfiable: "DoNotSchedule" as const, ...term })) },
+  "spread over zones and nodes": { labels: { app: "web" }, topologySpreadConstraints: ([["topology.kubernetes.io/zone", 5], ["kubernetes.io/hostname", 50]] as const).map(([topologyKey, maxSkew]) => ({ maxSkew, topologyKey, whenUnsatisfiable: "DoNotSchedule" as const, ...term })) },
   "preferred anti-affinity": { labels: { app: "web" }, affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: { ...term, topologyKey: "kubernetes.io/hostname" } }] } } },
   "required affinity to a zone": { labels: { app: "web" }, affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, topologyKey: "topology.kubernetes.io/zone" }] } } },
 };

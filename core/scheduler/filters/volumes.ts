@@ -95,10 +95,10 @@ export const volumeZone: Filter = {
 
 function zonesOf({ metadata }: Readonly<ApiObject>): readonly (string | undefined)[] { return ZONE_LABELS.map((key) => metadata.labels?.[key]); }
 
-/** A CSI driver can attach only so many volumes to a node. */
 /** The gate of drivers without which a node takes none of their volumes. */
 const SCALING = "VolumeLimitScaling";
 
+/** A CSI driver can attach only so many volumes to a node. */
 export const nodeVolumeLimits: Filter = {
   name: "NodeVolumeLimits",
   judgesTaints: true,
