@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 controller-manager/app/serve.go, cmd/kube-scheduler/app/server.go, apiserver/pkg/server/options/authorization.go
  */
 import { statusOf } from "../api/meta/status-error.ts";
-import { ANONYMOUS } from "../api/request/user.ts";
+import { isAnonymous } from "../authn/authn.ts";
 import { type Answer, raw } from "./answer.ts";
 import { attributesOf, authenticate, refused, unsniffed } from "./handler.ts";
 import { requestInfo } from "./request-info.ts";
@@ -23,7 +23,7 @@ const ALWAYS_ALLOWED: ReadonlySet<string> = new Set(["/healthz", "/livez", "/rea
 export function componentHandler(deps: Deps): Handler {
   async function answer(request: ServerRequest): Promise<Answer> {
     const { user } = await authenticate(deps, request);
-    if (user.name === ANONYMOUS.name) request.takeNoMore?.();
+    if (isAnonymous(user)) request.takeNoMore?.();
     const attributes = attributesOf(requestInfo(request.method, request.path, request.query), request, user);
     if (!ALWAYS_ALLOWED.has(request.path)) {
       const { decision, reason, error } = await deps.authorizer.authorize(attributes);

@@ -10,6 +10,7 @@ import { badRequest, internalError, methodNotAllowed, methodNotSupported, notAll
 import type { Attributes } from "../api/request/attributes.ts";
 import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
 import type { Authenticated } from "../authn/authenticator.ts";
+import { isAnonymous } from "../authn/authn.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import { checkAcceptable, isPrintable } from "./acceptable.ts";
@@ -73,7 +74,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     meter.authenticated({ user: caller.user.name }, flight.authenticationMs);
     flight.shown = caller;
     flight.warnings = caller.warnings ?? [];
-    if (caller.user.name === ANONYMOUS.name) request.takeNoMore?.(); // strangers get no more of HTTP/2 than of HTTP/1.1: kubernetes v1.36 apiserver/pkg/endpoints/filters/authentication.go
+    if (isAnonymous(caller.user)) request.takeNoMore?.(); // strangers get no more of HTTP/2 than of HTTP/1.1: kubernetes v1.36 apiserver/pkg/endpoints/filters/authentication.go
     return caller.user;
   }
 

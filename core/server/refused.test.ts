@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import { forbidden, unauthorized } from "../api/meta/status-error.ts";
+import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { refuse as refuseCredentials } from "../authn/authn.ts";
+import { componentHandler } from "./component.ts";
 import { FLOW_HEADERS, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { apiHandler } from "./handler.ts";
 import type { ServerDeps } from "./scope.ts";
@@ -104,4 +106,15 @@ test("a request is known by the name its client gave it, however long that is", 
   const handler = apiHandler({ authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() } as unknown as ServerDeps, {});
   await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: (asked: string) => (asked === "audit-id" ? name : undefined), signal: new AbortController().signal, setHeader: (header: string, value: string) => void headers.set(header, value) } as unknown as ServerRequest);
   expect(headers.get("Audit-Id")).toBe(name);
+});
+
+test.each<[who: string, isLast: boolean, user: UserInfo]>([
+  ["nobody", true, ANONYMOUS], ["whoever an authenticator counts among strangers", true, { name: "guest", groups: ["system:unauthenticated"] }], ["somebody", false, user],
+])("the request of %s is the last one of its connection: %s", async (_, isLast, caller) => {
+  let closed = 0;
+  const authenticator = { authenticate: () => Promise.resolve({ user: caller }) };
+  const request = { method: "GET", path: "/version", query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal, takeNoMore: () => closed++ } as unknown as ServerRequest;
+  await apiHandler({ authenticator, impersonate: () => Promise.resolve({ user: caller, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() } as unknown as ServerDeps, {})(request);
+  await componentHandler({ authenticator, authorizer: refuse, paths: [], log: silentLog } as unknown as Parameters<typeof componentHandler>[0])(request);
+  expect(closed).toBe(isLast ? 2 : 0);
 });

@@ -111,6 +111,10 @@ test("soft thresholds, their grace, and what must be reclaimed", () => {
   expect(eviction.maxPodGraceSeconds).toBe(30);
 });
 
+test.each(["0%", "100%"])("a soft threshold of %s is none, and needs no grace", (text) => {
+  expect(applied({ evictionHard: { "memory.available": text }, evictionSoft: { "memory.available": text } }).eviction.thresholds).toEqual([]);
+});
+
 test("on Windows more memory is kept free, and no inodes are, also beside other settings", () => {
   const windows = (value: object): Record<string, unknown> => Object.fromEntries(applyConfiguration(base, value as Record<string, unknown>, { os: "windows" }).eviction.thresholds.map(({ signal, value: amount }) => [signal, amount]));
   const defaults = { "memory.available": { bytes: 500 * 1024 ** 2 }, "nodefs.available": percent(10), "imagefs.available": percent(15) };
@@ -138,6 +142,10 @@ test.each([
   [{ evictionHard: { constructor: "1Gi" } }, "unsupported eviction signal constructor"],
   [{ evictionHard: { "memory.available": "0" } }, "eviction threshold memory.available must be positive: 0"],
   [{ evictionHard: { "memory.available": "-5%" } }, "eviction percentage threshold memory.available must be >= 0%: -5%"],
+  [{ evictionHard: { "memory.available": "10..5%" } }, 'strconv.ParseFloat: parsing "10..5": invalid syntax'],
+  [{ evictionHard: { "memory.available": "%" } }, 'strconv.ParseFloat: parsing "": invalid syntax'],
+  [{ evictionSoft: { "memory.available": "-150Mi" } }, "eviction threshold memory.available must be positive: -150Mi"],
+  [{ evictionMinimumReclaim: { "memory.available": "a%" } }, 'strconv.ParseFloat: parsing "a": invalid syntax'],
   [{ evictionHard: { "memory.available": "150%" } }, "eviction percentage threshold memory.available must be <= 100%: 150%"],
   [{ evictionSoftGracePeriod: { "memory.free": "1m" } }, "unsupported eviction signal memory.free"],
   [{ evictionSoftGracePeriod: { "memory.available": "-1m" } }, "invalid eviction grace period specified: -1m, must be a positive value"],

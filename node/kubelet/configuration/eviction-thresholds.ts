@@ -1,5 +1,6 @@
 /** The eviction settings of a KubeletConfiguration. Source: kubernetes v1.36 pkg/kubelet/eviction/helpers.go (ParseThresholdConfig), cmd/kubelet (mergeDefaultEvictionSettings) */
 import { parseDurationMs } from "../../../core/api/meta/duration.ts";
+import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type Amount, type EvictionSettings, isSignal, percent, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "../eviction/plan.ts";
 
@@ -18,9 +19,10 @@ export function evictionThresholds(configuration: Readonly<Record<string, unknow
     ...(merge ? defaults.filter(({ signal }) => hard[signal] === undefined) : []),
   ];
   for (const [signal, text] of entries(texts("evictionSoft") ?? {})) {
-    const graceMs = graces.get(signal);
+    const value = thresholdOf(signal, text), graceMs = graces.get(signal);
+    if (isNone(value)) continue; // what is switched off needs no grace
     if (graceMs === undefined) throw new Error(`grace period must be specified for the soft eviction threshold ${signal}`);
-    thresholds.push({ signal, value: thresholdOf(signal, text), graceMs });
+    thresholds.push({ signal, value, graceMs });
   }
   const transition = configuration["evictionPressureTransitionPeriod"] as string | undefined;
   return {
@@ -64,7 +66,13 @@ function graceOf(text: string): number {
 }
 
 function amountOf(text: string): Amount {
-  if (text.endsWith("%")) return percent(Number(text.slice(0, -1)));
+  if (text.endsWith("%")) return percent(numberOf(text.replace(/%+$/, "")));
   const quantity = parseQuantity(text);
   return { bytes: quantity.number(), ...(quantity.format === "BinarySI" ? {} : { isDecimal: true as const }) };
+}
+
+function numberOf(text: string): number {
+  const number = Number(text);
+  if (!/\d/.test(text) || Number.isNaN(number)) throw new Error(`strconv.ParseFloat: parsing ${goQuote(text)}: invalid syntax`);
+  return number;
 }

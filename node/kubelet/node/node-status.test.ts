@@ -61,6 +61,13 @@ test("of so many images as are wanted the largest are told, or all", () => {
   expect(equal(["a", "b"])).toEqual(equal(["b", "a"])); // in whatever order the runtime tells of them
 });
 
+test("an image that has lost its names, as what has another of its tag now, counts and is told by its size", () => {
+  const { settings } = facts(undefined), images = [{ id: "sha256:a", repo_tags: [], repo_digests: [], size: 3 }, { id: "sha256:b", repo_tags: ["b"], size: 2 }, { id: "sha256:c", repo_tags: ["c"], size: 1 }];
+  const status = nodeStatusOf({ ...facts(undefined), settings: { ...settings, statusImagesMax: 2 }, images });
+  expect(status.images).toEqual([{ names: [], sizeBytes: 3 }, { names: ["b"], sizeBytes: 2 }]);
+  expect(isSameStatus({ ...status, images: [{ sizeBytes: 3 }, { names: ["b"], sizeBytes: 2 }] }, status), "as a server keeps it").toBe(true);
+});
+
 test("a runtime that does not say which version it is of is of an unknown one", () => {
   expect(nodeStatusOf(facts(undefined)).nodeInfo?.containerRuntimeVersion).toBe("containerd://Unknown");
 });

@@ -66,7 +66,7 @@ function addressesOf({ nodeIps, hostname }: KubeletSettings): NodeAddress[] {
 
 function imagesOf(images: readonly Image[], max: number): ContainerImage[] {
   return images.toSorted((a, b) => (b.size ?? 0) - (a.size ?? 0) || ((a.id ?? "") < (b.id ?? "") ? 1 : -1)).slice(0, max < 0 ? images.length : max)
-    .map(({ repo_tags = [], repo_digests = [], size = 0 }) => ({ names: [...repo_digests, ...repo_tags].slice(0, IMAGE_NAMES_MAX), sizeBytes: size })).filter(({ names }) => names.length > 0);
+    .map(({ repo_tags = [], repo_digests = [], size = 0 }) => ({ names: [...repo_digests, ...repo_tags].slice(0, IMAGE_NAMES_MAX), sizeBytes: size }));
 }
 
 const PRESSURES: readonly (readonly [type: Pressure, bad: readonly [string, string], good: readonly [string, string]])[] = [
