@@ -12,17 +12,24 @@ import { child, type FieldError, forbidden, index, invalid, required } from "./f
 import { goQuote } from "./go-quote.ts";
 import { LabelParser } from "./label-parser.ts";
 import { checkRequirement, formatRequirement, type LabelOperator, type LabelRequirement, type Labels, meets } from "./label-requirement.ts";
+import { type LabelRules, labelRules, rulesHold } from "./label-rules.ts";
 import { labelValue, qualifiedName } from "./names.ts";
+
+/** Of more requirements and values than these it is found out once what they want of each label. */
+const ASKED_MAX = 32;
 
 /** All requirements must hold. Immutable. */
 export class LabelSelector {
   /** Sorted by key. */
   readonly requirements: readonly LabelRequirement[];
   readonly #nothing: boolean;
+  readonly #isLarge: boolean;
+  #rules: LabelRules | undefined;
 
   constructor(requirements: readonly LabelRequirement[], { nothing = false }: { readonly nothing?: boolean } = {}) {
     this.requirements = requirements.length < 2 ? requirements : requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
     this.#nothing = nothing;
+    this.#isLarge = requirements.length > ASKED_MAX || requirements.reduce((sum, { values }) => sum + values.length, 0) > ASKED_MAX;
   }
 
   /** Selects everything. */
@@ -34,6 +41,7 @@ export class LabelSelector {
   matches(labels: Labels | undefined): boolean {
     if (this.#nothing) return false;
     const given = labels ?? {};
+    if (this.#isLarge) return rulesHold(this.#rules ??= labelRules(this.requirements), given);
     for (const requirement of this.requirements) if (!meets(requirement, given)) return false;
     return true;
   }
