@@ -82,3 +82,12 @@ test("of one label as many values as a query holds are looked up", () => {
     reads.count += looks;
   })).toBeLessThan(3);
 });
+
+test("a selector that stays as it is is read once, one that may change each time", () => {
+  const stored = Object.freeze({ matchLabels: Object.freeze({ app: "web" }) });
+  expect(labelSelector(stored)).toBe(labelSelector(stored));
+  const draft = { matchLabels: { app: "web" } };
+  expect(labelSelector(draft).matches({ app: "db" })).toBe(false);
+  draft.matchLabels.app = "db";
+  expect(labelSelector(draft).matches({ app: "db" })).toBe(true);
+});

@@ -70,14 +70,25 @@ export function parseLabelSelector(text: string): LabelSelector {
 
 const OPERATORS: Readonly<Record<string, LabelOperator>> = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "!" };
 
+/** Of selectors that stay as they are, as those of stored objects: each change of a pod is held against all there are in its namespace. */
+const known = new WeakMap<Readonly<ApiLabelSelector>, LabelSelector>();
+
 /** The matcher of an object's selector. Throws for one that validation would have refused. */
 export function labelSelector(selector: Readonly<ApiLabelSelector> | undefined): LabelSelector {
   if (selector === undefined || selector === null) return nothing();
+  const before = known.get(selector);
+  if (before) return before;
+  const made = readSelector(selector);
+  if (Object.isFrozen(selector)) known.set(selector, made);
+  return made;
+}
+
+function readSelector(selector: Readonly<ApiLabelSelector>): LabelSelector {
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({ key, operator: "=", values: [value] }));
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
-    const known = OPERATORS[operator];
-    if (!known) throw new Error(`${goQuote(operator)} is not a valid label selector operator`);
-    requirements.push({ key, operator: known, values: values ?? [] });
+    const wanted = OPERATORS[operator];
+    if (!wanted) throw new Error(`${goQuote(operator)} is not a valid label selector operator`);
+    requirements.push({ key, operator: wanted, values: values ?? [] });
   }
   for (const requirement of requirements) checkRequirement(requirement);
   return new LabelSelector(requirements);
