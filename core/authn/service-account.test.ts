@@ -262,3 +262,30 @@ test("errors carry their code", async () => {
   const codes = await Promise.all([world().request({ expirationSeconds: 1 }), world().request({}, { uid: "x" }), world().request({}, {}, "gone"), world().request(bound("X", "x"))].map((one) => one.catch((error: StatusError) => error.code)));
   expect(codes).toEqual([422, 409, 404, 400]);
 });
+
+test("audiences of a token are looked up among those asked for, of which there may be very many", async () => {
+  const w = world();
+  const looks = async (n: number): Promise<number> => {
+    const names = Array.from({ length: n }, (_, i) => `audience-${i}`);
+    const { token } = (await w.request({ audiences: names })).status!;
+    let count = 0;
+    const asked = new Proxy(names, { get: (from, field) => { count++; return Reflect.get(from, field) as unknown; } });
+    expect((await w.tokens.authenticateToken(token, asked, signal))?.audiences).toHaveLength(n);
+    return count;
+  };
+  expect(await looks(400) / await looks(200)).toBeLessThan(3);
+});
+
+test("a token is remembered as one we signed unless it is very long", async () => {
+  const w = world(), keys = verifyingKeys(namedKeys([key]));
+  let asked = 0;
+  const tokens = serviceAccountTokenAuthenticator({ ...w, keys: () => { asked++; return keys; }, issuers: [ISSUER], apiAudiences: [ISSUER], clock: { ...systemClock, nowMs: () => START_MS } });
+  const askedAgain = async (audiences: string[]): Promise<number> => {
+    const { token } = (await w.request({ audiences: [ISSUER, ...audiences] })).status!;
+    expect(await tokens.authenticateToken(token, [ISSUER], signal)).toBeDefined();
+    asked = 0;
+    expect(await tokens.authenticateToken(token, [ISSUER], signal)).toBeDefined();
+    return asked;
+  };
+  expect([await askedAgain([]), await askedAgain(Array.from({ length: 2_000 }, (_, i) => `audience-${i}`))]).toEqual([1, 2]);
+});

@@ -46,6 +46,8 @@ export interface ServiceAccountTokenOptions extends ServiceAccountLookups {
 
 /** Tokens remembered as signed by us: a few hundred pods, 1–2 kB each. */
 const SIGNED_MAX = 1_024;
+/** Longer ones are checked each time: of a token with as many audiences as a body holds a thousand would take gigabytes. */
+const SIGNED_LENGTH_MAX = 16_384;
 /** What go-jose allows clocks to differ by. */
 const LEEWAY_MS = 60_000;
 
@@ -75,6 +77,7 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
     if (!jwt || !(jwt.claims.iss === LEGACY_ISSUER || issuers.includes(jwt.claims.iss as string))) return undefined; // somebody else's
     const current = newerKeys && namesUnknownKey(jwt, keys()) ? await newerKeys() : keys();
     if (!signatureHolds(jwt, current)) throw refuse(signatureProblem(jwt, current));
+    if (token.length > SIGNED_LENGTH_MAX) return jwt.claims;
     signed.set(token, { claims: jwt.claims, keys: current });
     if (signed.size > SIGNED_MAX) signed.delete(signed.keys().next().value!);
     return jwt.claims;
@@ -87,7 +90,8 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
       const own = audiencesOf(claims);
       const tokenAudiences = own.length > 0 ? own : apiAudiences;
       const requested = wanted.length > 0 ? wanted : apiAudiences;
-      const audiences = tokenAudiences.filter((audience) => requested.includes(audience));
+      const asked = new Set(requested);
+      const audiences = tokenAudiences.filter((audience) => asked.has(audience));
       if (audiences.length === 0 && apiAudiences.length > 0) throw refuse(`token audiences ${list(tokenAudiences)} is invalid for the target audiences ${list(requested)}`);
       if (claims.iss === LEGACY_ISSUER && !issuers.includes(LEGACY_ISSUER)) {
         const { user, secretName, isAutomatic } = await legacyUser(decodeLegacyClaims(claims), token, options, signal).catch((error: unknown) => {

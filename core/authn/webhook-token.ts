@@ -39,8 +39,8 @@ export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS,
     const review = { apiVersion: `authentication.k8s.io/${version}`, kind: "TokenReview", metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) } } as unknown as TokenReview;
     const answer = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock }, new AbortController().signal);
     const status = reviewStatus<TokenReviewStatus>(REVIEW, answer);
-    const told = status?.audiences?.length ? status.audiences : apiAudiences;
-    const shared = audiences.filter((audience) => told.includes(audience));
+    const told = new Set(status?.audiences?.length ? status.audiences : apiAudiences);
+    const shared = audiences.filter((audience) => told.has(audience));
     if (audiences.length > 0 && shared.length === 0) return { found: undefined };
     if (!status?.authenticated) return status?.error ? { refused: status.error } : { found: undefined };
     const { username = "", uid, groups = [], extra = {} } = status.user ?? {};

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { fakeApi } from "../../test/fake-api.ts";
+import { growth } from "../../test/reads.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding } from "../api/gen/rbac.v1.ts";
 import type { StatusError } from "../api/meta/status-error.ts";
@@ -321,4 +322,28 @@ test("rules whose lists make millions of rules are covered as wholes, and of wha
   expect(uncovered.slice(1999, 2001)).toEqual([
     { verbs: ["v0"], apiGroups: ["b"], resources: ["r0"], resourceNames: ["n1999"] }, { verbs: ["v1"], apiGroups: ["b"], resources: ["r0"], resourceNames: ["n0"] },
   ]);
+});
+
+describe("a role that is bound very often", () => {
+  const rules = (n: number): PolicyRule[] => Array.from({ length: n }, (_, i) => ({ verbs: ["get"], apiGroups: [""], resources: [`kind-${i}`] }));
+  const bound = (bindings: number, given: PolicyRule[]): ReturnType<typeof world> => {
+    const all = world();
+    all.roles.put({ ...stored<Role>(API, "Role", "ns/many", {}), rules: given });
+    for (let i = 0; i < bindings; i++) all.bind(`ns/b-${i}`, "Role", "many", { kind: "User", name: "ann" });
+    return all;
+  };
+
+  test("is gone through once for each request", () => {
+    expect(growth((n, reads) => {
+      const authorizer = rbacAuthorizer(bound(n, reads.of(rules(n))).resolver);
+      void authorizer.authorize(ask(user("ann"), "get core/secrets ns a"));
+    }, 200)).toBeLessThan(3);
+  });
+
+  test.each([[3, 10, 30], [300, 2_000, 34_000]])("is told as often as it is bound, up to what anybody reads: %i bindings of %i rules", async (bindings, count, most) => {
+    const { resourceRules } = await bound(bindings, rules(count)).authorizer.rulesFor(user("ann"), "ns");
+    const ours = resourceRules.filter(({ resources }) => resources[0]?.startsWith("kind-"));
+    expect(new Set(ours.map(({ resources }) => resources[0])).size).toBe(count);
+    expect(ours.length).toBe(most);
+  });
 });

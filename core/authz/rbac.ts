@@ -43,8 +43,11 @@ const SUBJECTS: Index<RoleBinding> = {
 export interface RuleSource { readonly rule: Rule; describe(): string }
 
 export interface RuleResolver {
-  /** The rules bound to a user in a namespace ("" for cluster scope). What cannot be found is told to `onError`. */
-  rulesOf(user: UserInfo, namespace: string, onError: (error: Error) => void): Iterable<RuleSource>;
+  /**
+   * The rules bound to a user in a namespace ("" for cluster scope). What cannot be found is told to `onError`. Those of a role that is bound once more come `again` if that is wanted:
+   * a thousand bindings of one role are to be had for little, and are looked at in each request.
+   */
+  rulesOf(user: UserInfo, namespace: string, onError: (error: Error) => void, again?: () => boolean): Iterable<RuleSource>;
   /** The rules a binding refers to. Throws when there is no such role. */
   rulesOfRef(ref: Readonly<RoleRef>, namespace: string): readonly Rule[];
 }
@@ -68,14 +71,15 @@ export function ruleResolver({ roles, roleBindings, clusterRoles, clusterRoleBin
 
   return {
     rulesOfRef,
-    *rulesOf({ name, groups }, namespace, onError) {
+    *rulesOf({ name, groups }, namespace, onError, again = () => false) {
       const values = [`user ${name}`, ...groups.map((group) => `group ${group}`)];
-      const seen = new Set<string>();
+      const seen = new Set<string>(), roles = new Set<string>();
+      const isKnown = ({ metadata, roleRef: { kind, name: role } }: Readonly<ClusterRoleBinding | RoleBinding>): boolean => roles.size === roles.add(kind === "Role" ? `${kind} ${metadata.namespace ?? ""} ${role}` : `${kind} ${role}`).size && !again();
       for (const value of values) {
         for (const binding of clusterRoleBindings.by(CLUSTER_SUBJECTS, value)) {
           if (seen.has(binding.metadata.name)) continue;
           seen.add(binding.metadata.name);
-          yield* bound(binding, value, onError);
+          if (!isKnown(binding)) yield* bound(binding, value, onError);
         }
       }
       if (namespace === "") return;
@@ -84,7 +88,7 @@ export function ruleResolver({ roles, roleBindings, clusterRoles, clusterRoleBin
         for (const binding of roleBindings.by(SUBJECTS, `${namespace} ${value}`)) {
           if (seen.has(binding.metadata.name)) continue;
           seen.add(binding.metadata.name);
-          yield* bound(binding, value, onError);
+          if (!isKnown(binding)) yield* bound(binding, value, onError);
         }
       }
     },
@@ -102,6 +106,9 @@ function describeBinding({ metadata: { name, namespace = "" }, roleRef, subjects
   return `${title} of ${roleRef.kind} ${goQuote(roleRef.name)} to ${subject?.kind ?? "User"} ${goQuote(account)}`;
 }
 
+/** Texts of rules told of one user, from which on what he is bound to twice is told once. */
+const TOLD_MAX = 100_000;
+
 export function rbacAuthorizer(resolver: RuleResolver): Authorizer {
   return {
     authorize(attributes) {
@@ -115,7 +122,9 @@ export function rbacAuthorizer(resolver: RuleResolver): Authorizer {
       const errors: string[] = [];
       const resourceRules: ResourceRule[] = [];
       const pathRules: PathRule[] = [];
-      for (const { rule: { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } } of resolver.rulesOf(user, namespace, (error) => errors.push(error.message))) {
+      let told = 0;
+      for (const { rule: { verbs, apiGroups = [], resources = [], resourceNames = [], nonResourceURLs = [] } } of resolver.rulesOf(user, namespace, (error) => errors.push(error.message), () => told < TOLD_MAX)) {
+        told += verbs.length + apiGroups.length + resources.length + resourceNames.length + nonResourceURLs.length;
         if (resources.length > 0) resourceRules.push({ verbs, apiGroups, resources, resourceNames });
         if (nonResourceURLs.length > 0) pathRules.push({ verbs, nonResourceURLs });
       }

@@ -29,11 +29,17 @@ export function ingressRoutes(ingress: Readonly<Ingress>): Route[] {
 /** Of one Ingress, that name no hosts: each is for those of all its rules. */
 const HOSTLESS_MAX = 16;
 
+/** Of one Ingress: each node watches each of them, whether or not they are there. */
+const SECRETS_MAX = 1_000;
+
 export function ingressCertificates({ metadata, spec }: Readonly<Ingress>): CertificateUse[] {
   let hostless = 0;
+  const secrets = new Set<string>();
   const ofRules = [...new Set((spec.rules ?? []).map(({ host }) => host ?? ""))];
   return (spec.tls ?? []).flatMap(({ hosts, secretName }) => {
     if (!secretName || (!hosts?.length && ++hostless > HOSTLESS_MAX)) return [];
+    if (!secrets.has(secretName) && secrets.size >= SECRETS_MAX) return [];
+    secrets.add(secretName);
     const names = hosts?.length ? hosts : ofRules;
     return (names.length > 0 ? names : [""]).map((host) => ({ host: host.toLowerCase(), namespace: metadata.namespace ?? "", secret: secretName }));
   });

@@ -85,6 +85,12 @@ test("certificates without hosts are for those of all rules: of a few of them, f
   expect([many(2).map(({ host, secret }) => `${host} ${secret}`), many(1000).length]).toEqual([["h0 s0", "h1 s0", "h0 s1", "h1 s1"], 16_000]);
 });
 
+test("of one Ingress' certificates a thousand Secrets are used: each node watches each of them", () => {
+  const tls = Array.from({ length: 3000 }, (_, i) => ({ hosts: [`h${i}`], secretName: `s${i % 1500}` }));
+  const used = ingressCertificates(ingress({ tls }));
+  expect([new Set(used.map(({ secret }) => secret)).size, used.length, used.at(-1)?.host]).toEqual([1000, 2000, "h2499"]);
+});
+
 test("the routes of a wildcard are brought into order once, not for each request", () => {
   const reads = new Reads();
   const route = (labels: "one" | "many", value: string): Route => ({ host: "*.a.b", labels, match: { path: { type: "Prefix", value } }, fallback: false, action: { type: "fail", status: 500 }, source: value, age: "" });

@@ -75,7 +75,8 @@ export function restartsAll(pod: Pod, runtime: RuntimePod): boolean {
 }
 
 function containersToReset(pod: Pod, runtime: RuntimePod): ContainerToReset[] {
-  const all = (kind: "init" | "container"): (ContainerToReset & { readonly asked: boolean })[] => allContainers(pod.spec).filter((spec) => spec.kind === kind).flatMap((spec) => runtime.containers.filter(({ name }) => name === spec.container.name).map((container) => ({
+  const byName = Map.groupBy(runtime.containers, ({ name }) => name);
+  const all = (kind: "init" | "container"): (ContainerToReset & { readonly asked: boolean })[] => allContainers(pod.spec).filter((spec) => spec.kind === kind).flatMap((spec) => (byName.get(spec.container.name) ?? []).map((container) => ({
     container, spec, alive: container.state !== "exited", asked: container.state === "exited" && restartRule(spec.container, container.exitCode) === "RestartAllContainers",
   })));
   const ordered = [...all("container"), ...all("init")];

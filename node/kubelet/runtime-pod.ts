@@ -61,9 +61,14 @@ export function emptyRuntimePod(uid: string, name = "", namespace = ""): Runtime
   return { uid, name, namespace, sandboxes: [], containers: [] };
 }
 
+/** By name, of lists that were asked of before: each of a pod's containers is looked for among all, many times. */
+const byNames = new WeakMap<readonly RuntimeContainer[], ReadonlyMap<string, RuntimeContainer>>();
+
 /** The newest container of that name. */
-export function containerNamed(pod: RuntimePod, name: string): RuntimeContainer | undefined {
-  return pod.containers.find((container) => container.name === name);
+export function containerNamed({ containers }: RuntimePod, name: string): RuntimeContainer | undefined {
+  let byName = byNames.get(containers);
+  if (!byName) byNames.set(containers, byName = new Map(containers.toReversed().map((container) => [container.name, container])));
+  return byName.get(name);
 }
 
 /** The IPs of the sandbox that is in use; none while there is no such sandbox. */

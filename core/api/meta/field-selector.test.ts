@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { checkFieldsSupported, parseFieldSelector } from "./field-selector.ts";
+import { growth } from "../../../test/reads.ts";
+import { checkFieldsSupported, FieldSelector, parseFieldSelector } from "./field-selector.ts";
 
 test.each([
   ["", "", {}, true],
@@ -29,4 +30,17 @@ test("a field the kind does not offer is a bad request", () => {
   const placed = parseFieldSelector("metadata.namespace=a");
   expect(() => checkFieldsSupported(placed, [], "Node")).toThrow("field label not supported: metadata.namespace");
   expect(checkFieldsSupported(placed, [], "PersistentVolume")).toBeUndefined();
+});
+
+test.each([
+  ["a=1,a=1", "1", true], ["a=1,a=2", "1", false], ["a=1,a!=1", "1", false], ["a=1,a!=2", "1", true], ["a=,a!=1", undefined, true], ["a!=", undefined, false], ["a!=1,a!=2", "2", false],
+])("%j of one field: %j", (text, a, matches) => {
+  expect(parseFieldSelector(text).matches(a === undefined ? {} : { a })).toBe(matches);
+});
+
+test("a large selector is asked of many objects without being gone through for each", () => {
+  expect(growth((n, reads) => {
+    const selector = new FieldSelector(reads.of(Array.from({ length: n }, (_, i) => ({ field: "metadata.name", operator: "!=" as const, value: `name-${i}` }))));
+    for (let i = 0; i < n; i++) expect(selector.matches({ "metadata.name": "a" })).toBe(true);
+  })).toBeLessThan(3);
 });

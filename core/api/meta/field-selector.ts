@@ -16,10 +16,16 @@ export interface FieldRequirement { readonly field: string; readonly operator: "
 
 export class FieldSelector {
   readonly requirements: readonly FieldRequirement[];
+  /** What is wanted of each field: a query of a megabyte is asked of each object of a list. */
+  #byField: ReadonlyMap<string, FieldRule> | undefined;
   constructor(requirements: readonly FieldRequirement[]) { this.requirements = requirements; }
 
   matches(fields: Readonly<Record<string, string>>): boolean {
-    return this.requirements.every(({ field, operator, value }) => ((fields[field] ?? "") === value) === (operator === "="));
+    for (const [field, { wanted, refused }] of this.#byField ??= rulesOf(this.requirements)) {
+      const value = fields[field] ?? "";
+      if (refused.has(value) || wanted.size > 1 || (wanted.size === 1 && !wanted.has(value))) return false;
+    }
+    return true;
   }
 
   /** The value the field must have, if the selector names one: lets a list become a get, a watch an index look-up. */
@@ -30,6 +36,19 @@ export class FieldSelector {
   toString(): string {
     return this.requirements.map(({ field, operator, value }) => `${field}${operator}${escapeFieldValue(value)}`).join(",");
   }
+}
+
+/** A field has one value: two that are wanted are one too many. */
+interface FieldRule { readonly wanted: Set<string>; readonly refused: Set<string> }
+
+function rulesOf(requirements: readonly FieldRequirement[]): ReadonlyMap<string, FieldRule> {
+  const byField = new Map<string, FieldRule>();
+  for (const { field, operator, value } of requirements) {
+    let rule = byField.get(field);
+    if (!rule) byField.set(field, rule = { wanted: new Set(), refused: new Set() });
+    rule[operator === "=" ? "wanted" : "refused"].add(value);
+  }
+  return byField;
 }
 
 /** Throws badRequest with upstream's text. Terms are sorted, so equal selectors print the same. */

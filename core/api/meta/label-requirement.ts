@@ -25,7 +25,8 @@ export function meets({ key, operator, values }: LabelRequirement, labels: Label
   }
 }
 
-function parseInt64(text: string): bigint | undefined {
+/** Undefined: it is none, or too large for one. */
+export function parseInt64(text: string): bigint | undefined {
   if (!/^[+-]?\d{1,64}$/.test(text)) return undefined;
   const value = BigInt(text.replace(/^\+/, ""));
   return value > INT64_MAX || value < -INT64_MAX - 1n ? undefined : value;

@@ -12,17 +12,24 @@ import { child, type FieldError, forbidden, index, invalid, required } from "./f
 import { goQuote } from "./go-quote.ts";
 import { LabelParser } from "./label-parser.ts";
 import { checkRequirement, formatRequirement, type LabelOperator, type LabelRequirement, type Labels, meets } from "./label-requirement.ts";
+import { type LabelRules, labelRules, rulesHold } from "./label-rules.ts";
 import { labelValue, qualifiedName } from "./names.ts";
+
+/** Of more requirements and values than these it is found out once what they want of each label. */
+const ASKED_MAX = 32;
 
 /** All requirements must hold. Immutable. */
 export class LabelSelector {
   /** Sorted by key. */
   readonly requirements: readonly LabelRequirement[];
   readonly #nothing: boolean;
+  readonly #isLarge: boolean;
+  #rules: LabelRules | undefined;
 
   constructor(requirements: readonly LabelRequirement[], { nothing = false }: { readonly nothing?: boolean } = {}) {
     this.requirements = requirements.length < 2 ? requirements : requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
     this.#nothing = nothing;
+    this.#isLarge = requirements.length > ASKED_MAX || requirements.reduce((sum, { values }) => sum + values.length, 0) > ASKED_MAX;
   }
 
   /** Selects everything. */
@@ -34,6 +41,7 @@ export class LabelSelector {
   matches(labels: Labels | undefined): boolean {
     if (this.#nothing) return false;
     const given = labels ?? {};
+    if (this.#isLarge) return rulesHold(this.#rules ??= labelRules(this.requirements), given);
     for (const requirement of this.requirements) if (!meets(requirement, given)) return false;
     return true;
   }
@@ -62,14 +70,25 @@ export function parseLabelSelector(text: string): LabelSelector {
 
 const OPERATORS: Readonly<Record<string, LabelOperator>> = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "!" };
 
+/** Of selectors that stay as they are, as those of stored objects: each change of a pod is held against all there are in its namespace. */
+const known = new WeakMap<Readonly<ApiLabelSelector>, LabelSelector>();
+
 /** The matcher of an object's selector. Throws for one that validation would have refused. */
 export function labelSelector(selector: Readonly<ApiLabelSelector> | undefined): LabelSelector {
   if (selector === undefined || selector === null) return nothing();
+  const before = known.get(selector);
+  if (before) return before;
+  const made = readSelector(selector);
+  if (Object.isFrozen(selector)) known.set(selector, made);
+  return made;
+}
+
+function readSelector(selector: Readonly<ApiLabelSelector>): LabelSelector {
   const requirements: LabelRequirement[] = Object.entries(selector.matchLabels ?? {}).map(([key, value]) => ({ key, operator: "=", values: [value] }));
   for (const { key, operator, values } of selector.matchExpressions ?? []) {
-    const known = OPERATORS[operator];
-    if (!known) throw new Error(`${goQuote(operator)} is not a valid label selector operator`);
-    requirements.push({ key, operator: known, values: values ?? [] });
+    const wanted = OPERATORS[operator];
+    if (!wanted) throw new Error(`${goQuote(operator)} is not a valid label selector operator`);
+    requirements.push({ key, operator: wanted, values: values ?? [] });
   }
   for (const requirement of requirements) checkRequirement(requirement);
   return new LabelSelector(requirements);

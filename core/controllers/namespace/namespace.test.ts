@@ -77,6 +77,24 @@ test("a deleted Namespace is emptied, pods first, and then gone; nothing else is
     expect(api.all(CONFIG_MAPS).map(({ metadata }) => metadata.namespace)).toEqual(["other"]);
   }));
 
+test("a deleted Namespace is not looked at again after each of its pods, but once the last is gone", () =>
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    const [namespaces, pods] = [api.client.resource(NAMESPACES), api.client.resource(PODS)];
+    let sweeps = 0;
+    api.fail = ({ method, path }) => void (method === "DELETE" && path === "/api/v1/namespaces/apps/pods" && sweeps++);
+    await namespaces.create(ns("apps"), call);
+    for (let i = 0; i < 12; i++) await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: `p-${i}`, namespace: "apps" }, spec: { nodeName: "n", containers: [], terminationGracePeriodSeconds: 600 } }, call);
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES)[0]?.status?.conditions, (all) => all !== undefined);
+    const before = sweeps;
+    for (const pod of api.all(PODS)) {
+      await pods.delete(pod, { gracePeriodSeconds: 0 }, call); // as the kubelet does
+      await systemClock.sleep(10, call.signal);
+    }
+    await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
+    expect(sweeps - before).toBeLessThan(4);
+  }));
+
 test("pods whose time is over and that are still there hold back the rest all the same", () =>
   withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     await api.client.resource(NAMESPACES).create(ns("apps"), call);

@@ -1,7 +1,7 @@
 /**
  * Empties a Namespace that is being deleted, then lets it go: pods first, then everything else that the server's discovery lists.
  *
- * It looks again when half the time is over that the content may take, and whenever a pod of the namespace is gone.
+ * It looks again when half the time is over that the content may take, and when the last pod of the namespace is gone: after each it would look at all that are left.
  *
  * API:    https://kubernetes.io/docs/concepts/overview/working-with-objects/namespaces/
  * Source: kubernetes v1.36 pkg/controller/namespace
@@ -52,7 +52,7 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
       mapped(pods, ({ object, deleted }) => {
         const key = objectKey("", namespaceOf(object));
         const namespace = deleted ? namespaces.get(key) : undefined;
-        return namespace !== undefined && isDeleting(namespace) ? [key] : [];
+        return namespace !== undefined && isDeleting(namespace) && pods.inNamespace(namespaceOf(object))[Symbol.iterator]().next().done ? [key] : [];
       }),
     ],
 

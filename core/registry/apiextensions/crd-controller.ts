@@ -136,7 +136,7 @@ class CrdController {
     const isSame = before !== undefined && (before.spec === crd.spec || Bun.deepEquals(before.spec, crd.spec)) && Bun.deepEquals(before.names, names);
     if (isSame && before.terminating === terminating) return;
     try {
-      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd) }), names, { isEnding: isSame });
+      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd), clock: this.#deps.clock }), names, { isEnding: isSame });
       this.#served.set(name, { spec: crd.spec, names, terminating });
     } catch (error) {
       this.#deps.log.error("a custom resource cannot be served", { definition: name, error });

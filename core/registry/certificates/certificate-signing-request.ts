@@ -87,20 +87,24 @@ function ofType(request: Readonly<Request>, type: string): readonly Condition[] 
 
 /** Those who write the status need not repeat an approval to the letter. Mutates `next`. */
 function keepConditions(next: Request, old: Readonly<Request>, type: string): void {
-  const before = [...ofType(old, type)];
+  const before = ofType(old, type);
+  let at = 0;
   if (before.length !== ofType(next, type).length || !next.status?.conditions) return;
-  next.status.conditions = next.status.conditions.map((condition) => (condition.type === type ? before.shift()! : condition));
+  next.status.conditions = next.status.conditions.map((condition) => (condition.type === type ? before[at++]! : condition));
 }
 
 /** Mutates `next`. */
 function fillTimes(next: Request, old: Readonly<Request>, { nowMs }: WriteContext): void {
   if (!next.status?.conditions) return;
   const now = timestamp(nowMs);
+  const known = new Map(conditionsOf(old).filter(({ lastTransitionTime }) => lastTransitionTime !== undefined).toReversed().map((condition) => [idOf(condition), condition]));
   next.status.conditions = next.status.conditions.map((condition) => {
-    const before = conditionsOf(old).find(({ type, status, lastTransitionTime }) => type === condition.type && status === condition.status && lastTransitionTime !== undefined);
+    const before = known.get(idOf(condition));
     return { ...condition, lastUpdateTime: condition.lastUpdateTime ?? now, lastTransitionTime: condition.lastTransitionTime ?? before?.lastTransitionTime ?? now };
   });
 }
+
+function idOf({ type, status }: Condition): string { return JSON.stringify([type, status]); }
 
 function* validateRequest({ spec, status }: Readonly<Request>, old?: Readonly<Request>): Iterable<FieldError> {
   yield* validateSpec("spec", spec, old?.spec);
@@ -132,16 +136,16 @@ function* validateConditions(path: string, conditions: readonly Condition[], old
   const hadBoth = APPROVALS.every((type) => types(old).includes(type));
   const hadTwice = new Set(types(old)).size < old.length;
   const hadEmpty = types(old).includes("");
-  const seen: string[] = [];
+  const seen = new Set<string>();
   for (const [i, { type, status }] of conditions.entries()) {
     const at = index(path, i);
     if (!type && !hadEmpty) yield required(child(at, "type"));
     const allowed = LASTING.includes(type) ? ["True"] : ["False", "True", "Unknown"];
     if (!status) yield required(child(at, "status"));
     else if (!allowed.includes(status)) yield notSupported(child(at, "status"), status, allowed);
-    if (!hadBoth && APPROVALS.includes(type) && APPROVALS.some((other) => other !== type && seen.includes(other))) yield invalid(path, type, "Approved and Denied conditions are mutually exclusive");
-    if (!hadTwice && seen.includes(type)) yield duplicate(child(at, "type"), type);
-    seen.push(type);
+    if (!hadBoth && APPROVALS.includes(type) && APPROVALS.some((other) => other !== type && seen.has(other))) yield invalid(path, type, "Approved and Denied conditions are mutually exclusive");
+    if (!hadTwice && seen.has(type)) yield duplicate(child(at, "type"), type);
+    seen.add(type);
   }
 }
 

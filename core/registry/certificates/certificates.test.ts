@@ -2,6 +2,7 @@ import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
+import { growth } from "../../../test/reads.ts";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { certificateSigningRequests as requests } from "./certificate-signing-request.ts";
 
@@ -41,4 +42,16 @@ test("a change of an approval is shown as the server holds it", () => {
   const { object } = created(requests, csr());
   const timeless = { ...object, status: { conditions: [{ type: "Approved" as const, status: "True" as const }] } };
   expect(updated(requests, timeless, { status: timeless.status }, { subresource: "status" }).errors[0]).toContain('   "Message": "",\n-  "LastUpdateTime": null,\n');
+});
+
+test("conditions keep their times, and are looked up among those before", () => {
+  const { object } = created(requests, csr());
+  const { approval } = requests.subresources!;
+  expect(growth((n, reads) => {
+    const before = Array.from({ length: n }, (_, i) => ({ type: `t-${i}`, status: "True" as const, lastTransitionTime: "2020-01-01T00:00:00Z" }));
+    const old = { ...object, status: { conditions: reads.of(before) } };
+    const next = { ...object, status: { conditions: before.map(({ type, status }) => ({ type, status })) } };
+    if (approval?.type === "part") approval.prepare!(next, old, { user: { name: "", groups: [] }, nowMs: 0, dryRun: false, uuid: () => "" });
+    expect(next.status.conditions.at(-1)).toMatchObject({ lastTransitionTime: "2020-01-01T00:00:00Z" });
+  })).toBeLessThan(3);
 });

@@ -23,10 +23,27 @@ const SELF = ".";
 
 export function isEmptySet(set: FieldSet): boolean { return isEmptyMap(set); }
 
+/** Nodes with more children than these are remembered: of those the engine lists all there are to tell whether there is one, once for each of thousands of managers. */
+const CHILDREN_MANY = 64;
+const withMany = new WeakSet<FieldSet>();
+
+/** Two at least. */
+function hasMany(node: FieldSet): boolean {
+  if (withMany.has(node)) return true;
+  let count = 0;
+  for (const _ in node) {
+    if (++count <= CHILDREN_MANY) continue;
+    withMany.add(node);
+    return true;
+  }
+  return false;
+}
+
 /** Of a node below the root. */
-function isMember(node: FieldSet): boolean { return node[SELF] !== undefined || isEmptyMap(node); }
+function isMember(node: FieldSet): boolean { return node[SELF] !== undefined || (!hasMany(node) && isEmptyMap(node)); }
 
 function hasChildren(node: FieldSet): boolean {
+  if (hasMany(node)) return true;
   for (const key in node) if (key !== SELF) return true;
   return false;
 }

@@ -17,6 +17,8 @@ import { internalError, statusError } from "../../../api/meta/status-error.ts";
 import { customResourceSchema } from "../../../api/patch/openapi-schema.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { canonicalCustom } from "../../../api/schema/canonical-custom.ts";
+import { breather } from "../../../lifecycle/breather.ts";
+import type { Clock } from "../../../lifecycle/clock.ts";
 import { deepFreeze } from "../../generic/cached.ts";
 import { defaulted } from "./default.ts";
 import { coerceEmbedded, coerceMetadata, type CoerceOptions } from "./embedded.ts";
@@ -30,6 +32,8 @@ export interface CustomKindOptions {
   readonly crd: Readonly<CustomResourceDefinition>;
   /** Undefined: nothing but the name of the version changes. */
   readonly remote: RemoteConversion | undefined;
+  /** With one, others have their turn while thousands of objects are prepared. */
+  readonly clock?: Pick<Clock, "uptimeMs"> | undefined;
 }
 
 export class CustomKind {
@@ -37,13 +41,15 @@ export class CustomKind {
   readonly group: string;
   readonly storageVersion: string;
   readonly remote: RemoteConversion | undefined;
+  readonly #clock: CustomKindOptions["clock"];
   readonly #versions: ReadonlySet<string>;
   readonly #structures = new Map<string, Structure>(); // made when first asked for, as schemas are: of most kinds in a cluster there is no object
   readonly #schemas = new Map<string, ObjectSchema>();
   readonly #views = new Map<string, WeakMap<object, Readonly<ApiObject>>>();
 
-  constructor({ crd, remote }: CustomKindOptions) {
+  constructor({ crd, remote, clock }: CustomKindOptions) {
     this.crd = crd;
+    this.#clock = clock;
     this.group = crd.spec.group;
     this.remote = remote;
     this.storageVersion = formatApiVersion({ group: this.group, version: crd.spec.versions.find(({ storage }) => storage)!.name });
@@ -107,8 +113,19 @@ export class CustomKind {
     const views = this.#viewsOf(apiVersion);
     const waiting = all.filter((object) => object.apiVersion !== apiVersion && !views.has(object));
     if (waiting.length === 0) return;
-    const converted = await this.remote(waiting.map((object) => this.#current(object)), apiVersion, signal);
-    for (const [i, object] of waiting.entries()) views.set(object, deepFreeze(this.#canonical(this.#inForm(converted[i]! as unknown as JsonMap, this.structure(parseApiVersion(apiVersion).version), { repair: true }))));
+    const current: Readonly<ApiObject>[] = [];
+    await this.#each(waiting, (object) => current.push(this.#current(object)));
+    const converted = await this.remote(current, apiVersion, signal);
+    await this.#each(waiting, (object, i) => views.set(object, deepFreeze(this.#canonical(this.#inForm(converted[i]! as unknown as JsonMap, this.structure(parseApiVersion(apiVersion).version), { repair: true })))));
+  }
+
+  async #each<T>(items: readonly T[], work: (item: T, i: number) => void): Promise<void> {
+    const breathe = this.#clock && breather(this.#clock);
+    for (const [i, item] of items.entries()) {
+      work(item, i);
+      const pause = breathe?.();
+      if (pause) await pause;
+    }
   }
 
   /** Throws 500 for an object of a version that the definition has no longer: nobody knows what it means. */

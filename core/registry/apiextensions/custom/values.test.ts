@@ -208,3 +208,17 @@ test("of very many items that are none of a thousand values so many are told of 
   expect(found.length).toBeLessThan(2_000);
   expect(validateValue({ list: values }, structure)).toEqual([]);
 });
+
+test("others have their turn while thousands of objects are converted", async () => {
+  const versions = ["v1", "v2"].map((name) => ({ name, served: true, storage: name === "v1", schema: { openAPIV3Schema: object({}) } }));
+  let nowMs = 0, turns = 0, isOver = false;
+  const remote = async (all: readonly { readonly metadata: object }[], apiVersion: string) => all.map((one) => ({ ...one, apiVersion }));
+  const kind = new CustomKind({ crd: { spec: { group: "example.com", scope: "Namespaced", names: { plural: "widgets", kind: "Widget" }, versions } } as never, remote: remote as never, clock: { uptimeMs: () => nowMs++ } });
+  const stored = Array.from({ length: 300 }, (_, i) => ({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: `w-${i}` } }) as never);
+  const turn = (): void => { turns++; if (!isOver) setImmediate(turn); };
+  setImmediate(turn);
+  await kind.ready(stored, "example.com/v2", new AbortController().signal);
+  isOver = true;
+  expect(turns).toBeGreaterThan(30);
+  expect(stored.map((one) => kind.shown(one, "example.com/v2").apiVersion)).toEqual(stored.map(() => "example.com/v2"));
+});
