@@ -265,8 +265,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const state = new LoopsState();
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
-  const election = gates.has("CoordinatedLeaderElection") && registry.find("coordination.k8s.io", "v1beta1", "leasecandidates") ? electionTimes : undefined;
-  const storageVersions = gates.has("StorageVersionAPI") && registry.find("internal.apiserver.k8s.io", "v1alpha1", "storageversions")
+  const election = working.has("CoordinatedLeaderElection") ? electionTimes : undefined;
+  const storageVersions = working.has("StorageVersionAPI")
     ? ownStorageVersions({ client: loopbackClient(), clock, log: log.with({ part: "storage versions" }), serverId, entries: storageVersionsOf(registry.rows(), builtInResources.everyRow()) }) : undefined;
   const loops = loopsOf({
     settings, paths, controlling, scheduling, explainer, gates: working, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,

@@ -62,6 +62,7 @@ function versionsOf(group: string): string[] {
 /** What gates need beside them before anything can come of them. */
 const GROUPS_OF_PODS: readonly string[] = ["scheduling.k8s.io/v1alpha2/podgroups", "scheduling.k8s.io/v1alpha2/workloads"];
 const LIVES_ON: Readonly<Record<string, readonly string[]>> = {
+  CoordinatedLeaderElection: ["coordination.k8s.io/v1beta1/leasecandidates"], StorageVersionAPI: ["internal.apiserver.k8s.io/v1alpha1/storageversions"],
   DRADeviceTaintRules: ["resource.k8s.io/v1beta2/devicetaintrules"], DRAResourcePoolStatus: ["resource.k8s.io/v1alpha3/resourcepoolstatusrequests"],
   GangScheduling: GROUPS_OF_PODS, GenericWorkload: GROUPS_OF_PODS, TopologyAwareWorkloadScheduling: GROUPS_OF_PODS, WorkloadWithJob: GROUPS_OF_PODS,
 };
