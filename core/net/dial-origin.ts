@@ -2,7 +2,8 @@
 import { isIP } from "node:net";
 import * as tls from "node:tls";
 import type { Clock } from "../lifecycle/clock.ts";
-import { dialThrough } from "./dial-through.ts";
+import { hostOf } from "./dial-tcp.ts";
+import { DIAL_MS_MAX, dialThrough } from "./dial-through.ts";
 import type { ProxyOf } from "./environment-proxy.ts";
 import { whenConnected } from "./when-connected.ts";
 
@@ -17,12 +18,10 @@ export interface OriginOptions {
   readonly signal: AbortSignal;
 }
 
-const DIAL_MS_MAX = 30_000;
-
 /** Throws what kept the connection from being made, or trusted. */
 export async function dialOrigin(origin: string, { proxyOf, tls: { serverName, ...material }, alpn, clock, signal }: OriginOptions): Promise<tls.TLSSocket> {
   const url = new URL(origin);
-  const host = url.hostname.replace(/^\[|\]$/g, ""), port = Number(url.port || 443), proxy = proxyOf?.(url);
+  const host = hostOf(url), port = Number(url.port || 443), proxy = proxyOf?.(url);
   const way = proxy && { socket: await dialThrough(proxy, { host, port, timeoutMs: DIAL_MS_MAX }, { clock, signal }), ...(isIP(host) ? {} : { servername: host }) };
   const socket = tls.connect({ host, port, ...way, ...material, ...(serverName === undefined ? {} : { servername: serverName }), ALPNProtocols: [...alpn] });
   socket.setNoDelay(true);

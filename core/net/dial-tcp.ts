@@ -21,6 +21,9 @@ export async function dialTcp({ host, port, timeoutMs, allowHalfOpen = false }: 
   });
 }
 
+/** Of a URL: IPv6 without its brackets. */
+export function hostOf({ hostname }: Pick<URL, "hostname">): string { return hostname.replace(/^\[|\]$/g, ""); }
+
 export function hostPort(host: string, port: number): string { return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`; }
 
 const REASONS: Readonly<Record<string, string>> = {

@@ -5,13 +5,13 @@
  */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
-import { dialTcp, hostPort, type TcpTarget } from "./dial-tcp.ts";
+import { dialTcp, hostOf, hostPort, type TcpTarget } from "./dial-tcp.ts";
 import { dialTls } from "./dial-tls.ts";
 import type { ProxyOf } from "./environment-proxy.ts";
 import { http1Request } from "./http1-client.ts";
 
 /** Source: Go net/http DefaultTransport */
-const DIAL_MS_MAX = 30_000;
+export const DIAL_MS_MAX = 30_000;
 
 /** Of URLs that a proxy leads to: who connects to them. */
 export function proxyDialers(proxyOf: ProxyOf, clock: Clock): (url: URL) => { connect(target: { readonly host: string; readonly port: number; readonly signal: AbortSignal }): Promise<Duplex> } | undefined {
@@ -39,10 +39,10 @@ export async function dialThrough(proxy: URL | undefined, target: TcpTarget, dep
   }
 }
 
-async function connected({ protocol, hostname, port }: URL, timeoutMs: number, deps: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<Duplex> {
-  const known = PORTS[protocol];
+async function connected(proxy: URL, timeoutMs: number, deps: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<Duplex> {
+  const { protocol, port } = proxy, known = PORTS[protocol];
   if (known === undefined) throw new Error(`unknown scheme: ${protocol.replace(/:$/, "")}`);
-  const host = hostname.replace(/^\[|\]$/g, "");
+  const host = hostOf(proxy);
   const connection = await dialTcp({ host, port: Number(port || known), timeoutMs }, deps);
   return protocol === "https:" ? await dialTls(connection, { ca: undefined, serverName: host, signal: deps.signal }) : connection;
 }

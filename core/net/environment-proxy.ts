@@ -10,6 +10,7 @@
  * Source: golang.org/x/net/http/httpproxy
  */
 import { addressBits, type Cidr, cidrContains, cidrOf, parseCidr, parseIp } from "./cidr.ts";
+import { hostOf } from "./dial-tcp.ts";
 
 /** Undefined: straight to it. Of https alone. */
 export type ProxyOf = (url: URL) => URL | undefined;
@@ -24,10 +25,7 @@ export function environmentProxy(env: Environment): ProxyOf {
   const proxy = proxyUrl(env["HTTPS_PROXY"] || env["https_proxy"] || "");
   if (!proxy) return () => undefined;
   const straight = [...THIS_MACHINE, ...(env["NO_PROXY"] || env["no_proxy"] || "").split(",").flatMap((entry) => matcherOf(entry.trim().toLowerCase()) ?? [])];
-  return ({ protocol, hostname, port }) => {
-    const host = hostname.replace(/^\[|\]$/g, "");
-    return protocol !== "https:" || straight.some((matches) => matches(host, port || "443")) ? undefined : proxy;
-  };
+  return (url) => (url.protocol !== "https:" || straight.some((matches) => matches(hostOf(url), url.port || "443")) ? undefined : proxy);
 }
 
 function proxyUrl(text: string): URL | undefined {

@@ -5,7 +5,7 @@
  */
 import { Readable } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
-import { dialTcp } from "./dial-tcp.ts";
+import { dialTcp, hostOf } from "./dial-tcp.ts";
 import { dialTls } from "./dial-tls.ts";
 import { http1Request } from "./http1-client.ts";
 import { ANCHORS } from "./tls.ts";
@@ -72,8 +72,8 @@ async function fetched({ url, post, tls: { ca, cert, key, serverName, insecure }
 
 /** Follows no redirection, and goes through no proxy. */
 async function overOwnConnection({ url, post, token, tls: { cert, key, serverName }, timeoutMs, bytesMax = BYTES_MAX }: HttpsCall, ca: string, clock: Clock, signal: AbortSignal): Promise<HttpsAnswer> {
-  const { hostname, port, host, pathname, search } = new URL(url);
-  const target = { host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 443) };
+  const whole = new URL(url), { port, host, pathname, search } = whole;
+  const target = { host: hostOf(whole), port: Number(port || 443) };
   const connection = await dialTls(await dialTcp({ ...target, timeoutMs }, { clock, signal }), { ca, serverName: serverName ?? target.host, client: cert === undefined || key === undefined ? undefined : { cert, key }, signal });
   const headers = Object.entries({ host, ...headersOf({ post, token }), ...(post ? { "content-length": String(Buffer.byteLength(post.body)) } : {}) });
   const { status, headers: answered, body } = await http1Request(connection, { method: post ? "POST" : "GET", target: `${pathname}${search}`, headers, body: post && Readable.from([Buffer.from(post.body)]) }, signal);

@@ -14,6 +14,7 @@ import { notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Random } from "../../lifecycle/random.ts";
+import { hostOf } from "../../net/dial-tcp.ts";
 import { dialTls, type Verification } from "../../net/dial-tls.ts";
 import type { Held, KeptConnections } from "../../net/kept-connections.ts";
 import { isSelf, type Self } from "./self.ts";
@@ -63,14 +64,14 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
     const { authorization, client } = shownTo(host, deps);
     return { self: selfAt(host, deps), url: `https://${host}${full}`, host, path: full, authorization, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, client, signal }, fresh) };
   }
-  const { hostname, port, host, pathname } = new URL(url ?? "");
-  const plain = hostname.replace(/^\[|\]$/g, "");
+  const whole = new URL(url ?? ""), { hostname, port, host, pathname } = whole;
+  const plain = hostOf(whole);
   const full = joined(pathname);
   const { authorization, client } = shownTo(`${hostname}:${port || HTTPS_PORT}`, deps);
   return {
     self: selfAt(`${hostname}:${port || HTTPS_PORT}`, deps),
     url: `https://${authorityOf(url ?? "")}${full}`, host, path: full, authorization,
-    connect: (signal, fresh) => held({ kept: deps.kept, dialer: deps.proxyTo?.(new URL(url ?? "")) ?? deps.dialer }, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, client, signal }, fresh),
+    connect: (signal, fresh) => held({ kept: deps.kept, dialer: deps.proxyTo?.(whole) ?? deps.dialer }, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, client, signal }, fresh),
   };
 }
 

@@ -13,6 +13,7 @@ import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { escapePath, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
 import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
+import { hostOf } from "../../../core/net/dial-tcp.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 import { http2Get } from "./http2-get.ts";
 
@@ -111,7 +112,7 @@ function redirected(headers: readonly Header[], given: readonly Header[], { from
 function once({ url, target, headers, protocols, timeoutMs, clock, signal }: Get): Promise<HttpAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
   const secure = url.protocol === "https:";
-  const hostname = url.hostname.replace(/^\[|\]$/g, "");
+  const hostname = hostOf(url);
   const port = Number(url.port || (secure ? 443 : 80));
   const address = `${url.hostname}:${port}`;
   const request = requestText(target, address, headers);

@@ -15,6 +15,7 @@ import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { hostOf } from "../../../core/net/dial-tcp.ts";
 import { http1Request, type HeaderPairs, type Http1Response } from "../../../core/net/http1-client.ts";
 import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
 import { webSocket, webSocketAnswer, webSocketProblem } from "../../../core/net/websocket.ts";
@@ -162,7 +163,7 @@ function join(socket: Duplex, head: Buffer, response: Http1Response, clock: Cloc
 async function open(url: URL, { method, headers }: { readonly method: string; readonly headers: HeaderPairs }, clock: Clock, signal: AbortSignal): Promise<Http1Response> {
   const late = new AbortController();
   const alarm = clock.after(HANDSHAKE_MS, () => late.abort(new Error("the container runtime did not answer")));
-  const socket = connect({ host: url.hostname.replace(/^\[|\]$/g, ""), port: Number(url.port || 80), noDelay: true });
+  const socket = connect({ host: hostOf(url), port: Number(url.port || 80), noDelay: true });
   try {
     return await http1Request(socket, { method, target: `${url.pathname}${url.search}`, headers: [["Host", url.host], ...headers] }, AbortSignal.any([signal, late.signal]));
   } catch (cause) {
