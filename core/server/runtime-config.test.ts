@@ -65,3 +65,8 @@ test("where groups of pods are not served, nobody waits for them", () => {
   const [GROUPS, WORKLOADS] = ["scheduling.k8s.io/v1alpha2/podgroups=true", "scheduling.k8s.io/v1alpha2/workloads=true"];
   expect([left(GROUPS, WORKLOADS), left(GROUPS), left()]).toEqual([[...gates], ["ClusterTrustBundle"], ["ClusterTrustBundle"]]);
 });
+
+test.each([["CoordinatedLeaderElection", "coordination.k8s.io/v1beta1/leasecandidates"], ["StorageVersionAPI", "internal.apiserver.k8s.io/v1alpha1/storageversions"]])("%s needs %s", (gate, resource) => {
+  const gates = new Set([gate]), of = (...texts: string[]) => gatesWithTheirResources(gates, servedResources(texts, gates));
+  expect([of(), of(`${resource}=true`)]).toEqual([{ gates: new Set(), lacking: [{ gate, resource }] }, { gates, lacking: [] }]);
+});
