@@ -22,7 +22,7 @@ function trusted(chain: string): { readonly output: string; readonly ca: string 
   writeFileSync(join(directory, "id"), "#!/bin/sh\necho 0\n", { mode: 0o755 });
   writeFileSync(join(directory, "curl"), `#!/bin/sh
 for a; do [ "$last" != -o ] || out=$a; [ "$last" != --cacert ] || cp "$a" '${ca}'; last=$a; done
-case $* in *-k*) cp '${info}' "$out"; printf 200 ;; *) echo no >"$out"; printf 401 ;; esac
+case " $* " in *" -k "*) cp '${info}' "$out"; printf 200 ;; *) echo no >"$out"; printf 401 ;; esac
 `, { mode: 0o755 });
   const script = readFileSync("installers/linux/join.sh", "utf8").replace("@URL@", "https://server:6443");
   const hash = createHash("sha256").update(REAL).digest("hex");
