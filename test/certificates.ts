@@ -41,6 +41,13 @@ export async function namesakes(commonName?: string): Promise<{ ca: string; cert
   return { ca: certificatePem(ca), cert: certificatePem(leaf), key: keyPem(below) };
 }
 
+/** Signed by itself, and with no alternative names: what openssl makes of `-subj /CN=…` alone. */
+export async function withCommonNameOnly(commonName: string): Promise<{ cert: string; key: string }> {
+  const key = await generateKey(), name = encodeSubject({ commonName, organizations: [] });
+  const cert = signCertificate({ serial: Buffer.alloc(16, 1), notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000, issuerRaw: name, subjectRaw: name, spki: spkiOf(key), usages: ["server auth"], altNames: NO_ALT_NAMES, isCa: true }, key);
+  return { cert: certificatePem(cert), key: keyPem(key) };
+}
+
 /** Of 127.0.0.1, for an hour from `notBeforeMs`. */
 export async function servingFrom(pki: Pki, notBeforeMs: number): Promise<{ cert: string; key: string }> {
   const key = await generateKey();

@@ -1,6 +1,8 @@
 import { createServer } from "node:net";
 import type { AddressInfo } from "node:net";
+import { createServer as createTlsServer } from "node:tls";
 import { expect, test } from "vitest";
+import { withCommonNameOnly } from "../../test/certificates.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { dialTcp } from "./dial-tcp.ts";
 import { dialTls } from "./dial-tls.ts";
@@ -24,5 +26,15 @@ test.each([["HTTP", "HTTP/1.1 400 Bad Request\r\n\r\n"], ["SSH", "SSH-2.0-OpenSS
   await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
   const connection = await dialTcp({ host: "127.0.0.1", port: (server.address() as AddressInfo).port, timeoutMs: 5_000 }, { clock: systemClock, signal });
   await expect(dialTls(connection, { ca: undefined, serverName: "127.0.0.1", signal })).rejects.toThrow(/^tls: first record does not look like a TLS handshake$/);
+  server.close();
+});
+
+test("a common name alone makes a certificate for nobody", async () => {
+  const own = await withCommonNameOnly("hooks.example.com");
+  const server = createTlsServer(own, (socket) => socket.on("error", () => {}));
+  await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
+  const dial = async (serverName: string) => dialTls(await dialTcp({ host: "127.0.0.1", port: (server.address() as AddressInfo).port, timeoutMs: 5_000 }, { clock: systemClock, signal }), { ca: own.cert, serverName, signal });
+  await expect(dial("hooks.example.com")).rejects.toThrow(/^tls: failed to verify certificate: x509: certificate relies on legacy Common Name field, use SANs instead$/);
+  await expect(dial("other.example.com")).rejects.toThrow(/: certificate is not valid for any names, but wanted to match other\.example\.com$/);
   server.close();
 });

@@ -55,9 +55,14 @@ function mistrust(socket: TLSSocket, { serverName, names = [], ca, releasedMs = 
   const judgedMs = code === "DEPTH_ZERO_SELF_SIGNED_CERT" ? nowMs : code === "CERT_NOT_YET_VALID" && nowMs < releasedMs ? Date.parse(certificate.valid_from) : undefined;
   const trusted = socket.authorized || (judgedMs !== undefined && ca !== undefined && signedByOneOf(certificate.raw, ca, judgedMs));
   const uris = namesIn(certificate, "URI:");
-  const isFor = names.length > 0 ? names.some(({ type, value }) => (type === "URI" ? uris.includes(value) : !checkServerIdentity(value, certificate))) : !checkServerIdentity(serverName, certificate);
+  const isFor = names.length > 0 ? names.some(({ type, value }) => (type === "URI" ? uris.includes(value) : carries(certificate, value))) : carries(certificate, serverName);
   if (!trusted && (isFor || !UNKNOWN_AUTHORITY.has(code))) return new Error(tlsReason({ code, message: code })); // the name is looked at before whoever signed it
   return isFor ? undefined : new Error(`tls: failed to verify certificate: x509: ${notFor(certificate, names.length > 0 ? names.map(({ value }) => value) : [serverName])}`);
+}
+
+/** As an alternative name: a common name alone counts for nothing, though the runtime would look at it. */
+function carries(certificate: PeerCertificate, name: string): boolean {
+  return certificate.subjectaltname !== undefined && !checkServerIdentity(name, certificate);
 }
 
 /** An error or its code, as the runtime has it. */
@@ -70,7 +75,8 @@ function namesIn({ subjectaltname = "" }: Pick<PeerCertificate, "subjectaltname"
 }
 
 /** Of a name names are told, of an address addresses. Source: Go crypto/x509/verify.go HostnameError */
-function notFor(certificate: Pick<PeerCertificate, "subjectaltname">, wanted: readonly string[]): string {
+function notFor(certificate: PeerCertificate, wanted: readonly string[]): string {
+  if (certificate.subjectaltname === undefined && wanted.some((name) => !checkServerIdentity(name, certificate))) return "certificate relies on legacy Common Name field, use SANs instead";
   const host = wanted.join(" or "), isAddress = isIP(wanted[0]!) !== 0;
   const names = namesIn(certificate, isAddress ? "IP Address:" : "DNS:");
   if (names.length > 0) return `certificate is valid for ${names.join(", ")}, not ${host}`;
