@@ -24,7 +24,7 @@ const GROUPS: readonly FeatureGate[] = [
 
 /** Off by default and there all the same, for who switches them on. */
 const OPT_IN: readonly string[] = [
-  "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource",
+  "AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource",
   "DRADeviceTaintRules", "DRAResourcePoolStatus", "GangScheduling", "GenericWorkload", "HPAScaleToZero", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity",
   "PersistentVolumeClaimUnusedSinceTime", "PodCertificateRequest", "PodLogsQuerySplitStreams", "StorageCapacityScoring", "StorageVersionAPI", "StorageVersionMigrator",
   "TaintTolerationComparisonOperators", "TopologyAwareWorkloadScheduling", "VolumeLimitScaling", "WorkloadWithJob",

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
 import { aesGcm } from "../../../storage/encryption/ciphers.ts";
 import { encryptedStore, providersOf } from "../../../storage/encryption/encryption.ts";
@@ -7,7 +7,8 @@ import { memoryStore } from "../../../storage/memory.ts";
 import { StoreError } from "../../../storage/store.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
-import { mendingUnreadable } from "./unreadable.ts";
+import { keepFieldsOf } from "./switched-on.ts";
+import { mendingUnreadable, UNSAFE_DELETION } from "./unreadable.ts";
 import { WatchCache } from "./watch-cache.ts";
 
 const DAMAGED = { $encrypted: "k8s:enc:aesgcm:v1:key1:AAAA" };
@@ -124,4 +125,35 @@ test("what could not be read while a key service was away is there again once it
   await api.cache.fresh(api.signal);
   expect([await names(), await api.cache.mendUnreadable(api.signal)]).toEqual([["early", "known", "late"], []]);
   expect((await watched).map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual(["ADDED early", "ADDED late"]);
+});
+
+test("with the gate it is told and deleted as upstream does it: a list names each row, and what can be read, or is asked for in any other way at once, is refused", async () => {
+  const { beneath, store } = await stores();
+  await store.put(keyOf("a", "whole"), secret("a", "whole"), 0);
+  for (let i = 0; i < 101; i++) await beneath.put(keyOf("a", `damaged-${i}`), DAMAGED, 0);
+  for (let i = 0; i < 200; i++) await store.put(`/registry/core/configmaps/a/c-${i}`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${i}`, namespace: "a", uid: "c", creationTimestamp: "2026-01-01T00:00:00Z" } }, 0);
+  let isAllowed = false;
+  await using api = await apiServer({ store, authorizer: { authorize: ({ verb }) => (verb === "unsafe-delete-ignore-read-errors" && !isAllowed ? { decision: "no-opinion", reason: "nobody lets ann" } : { decision: "allow", reason: "" }), rulesFor: () => Promise.reject(new Error("nobody asks")) } });
+  keepFieldsOf(new Set([UNSAFE_DELETION]));
+  onTestFinished(() => keepFieldsOf(new Set()));
+  const SECRETS = "/api/v1/namespaces/a/secrets", ignore = { query: { ignoreStoreReadErrorWithClusterBreakingPotential: "true" } };
+  const corrupt = (name: string): unknown => expect.stringMatching(`^StorageError: corrupt object, Code: 7, Key: ${keyOf("a", name)}, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=0: the value cannot be decrypted`);
+
+  const { body: list } = await api.ask("GET", SECRETS);
+  expect(list).toMatchObject({ code: 500, reason: "StorageReadError", message: "failed to read one or more secrets from the storage", details: { name: "list", kind: "secrets" } });
+  expect(list.details.causes).toHaveLength(101);
+  expect(list.details.causes[0]).toEqual({ reason: "UnexpectedServerResponse", message: corrupt("damaged-0"), field: keyOf("a", "damaged-0") });
+  expect(list.details.causes[100]).toEqual({ reason: "FieldValueTooMany", message: "too many errors, the list is truncated" });
+  expect((await api.ask("GET", `${SECRETS}/damaged-1`)).body).toMatchObject({ code: 500, reason: "InternalError", message: expect.stringMatching(/^Internal error occurred: StorageError: corrupt object/) });
+
+  expect((await api.ask("DELETE", `${SECRETS}/whole`, ignore)).body).toMatchObject({ code: 403, message: 'secrets "whole" is forbidden: not permitted to do "unsafe-delete-ignore-read-errors", reason: nobody lets ann' });
+  isAllowed = true;
+  expect((await api.ask("DELETE", `${SECRETS}/whole`, ignore)).body).toMatchObject({ code: 422, message: 'secrets "whole" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is exclusively used to delete corrupt object(s), try again by removing this option' });
+  expect((await api.ask("DELETE", `${SECRETS}/nowhere`, ignore)).code).toBe(422);
+  expect((await api.ask("DELETE", SECRETS, ignore)).body).toMatchObject({ code: 422, message: 'DeleteOptions.meta.k8s.io "" is invalid: ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: is not allowed with DELETECOLLECTION, try again after removing the option' });
+  const options = { ignoreStoreReadErrorWithClusterBreakingPotential: true, dryRun: ["All"], propagationPolicy: "Orphan", gracePeriodSeconds: 0, preconditions: { uid: "u" } };
+  expect((await api.ask("DELETE", `${SECRETS}/damaged-1`, { body: options })).body.details.causes.map(({ message }: { message: string }) => message)).toEqual(
+    ["dryRun", "propagationPolicy", "gracePeriodSeconds", "preconditions"].map((name) => `Invalid value: true: cannot be set together with .${name}`));
+  expect((await api.ask("DELETE", `${SECRETS}/damaged-1`, ignore)).body).toMatchObject({ status: "Success", details: { name: "damaged-1", kind: "secrets" } });
+  expect((await api.ask("GET", `${SECRETS}/damaged-1`)).code).toBe(404);
 });

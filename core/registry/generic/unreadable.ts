@@ -5,12 +5,16 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/storage/etcd3/store.go, apiserver/pkg/storage/errors/storage.go
  */
-import { internalError, type StatusError } from "../../api/meta/status-error.ts";
+import { internalError, type StatusCause, type StatusError, statusError } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 import { type Revision, StoreError } from "../../../storage/store.ts";
 import type { Cached } from "./cached.ts";
+import { keepsFieldsOf } from "./switched-on.ts";
+
+/** The feature gate with which what cannot be read is told, and deleted, as upstream does it. */
+export const UNSAFE_DELETION = "AllowUnsafeMalformedObjectDeletion";
 
 export interface UnreadableRow {
   readonly revision: Revision;
@@ -35,13 +39,30 @@ export class Unreadable {
 
   /** Throws 500 if one of them is there. */
   refuseUnder(prefix: string): void {
-    for (const [key, { error }] of this.#rows) if (key.startsWith(prefix)) throw unreadable(error);
+    const errors: StoreError[] = [];
+    for (const [key, { error }] of this.#rows) if (key.startsWith(prefix)) errors.push(error);
+    if (errors.length > 0) throw keepsFieldsOf(UNSAFE_DELETION) ? storageReadError(prefix, errors) : unreadable(errors[0]!);
   }
 }
 
 /** What somebody is told of it. */
 export function unreadable(error: StoreError): StatusError {
-  return internalError(new Error(`unable to transform key ${JSON.stringify(error.fields["key"])}: ${String(error.fields["reason"])}`, { cause: error }));
+  return internalError(new Error(keepsFieldsOf(UNSAFE_DELETION) ? corruptObject(error) : `unable to transform key ${JSON.stringify(error.fields["key"])}: ${String(error.fields["reason"])}`, { cause: error }));
+}
+
+function corruptObject({ fields: { key, reason } }: StoreError): string {
+  return `StorageError: corrupt object, Code: 7, Key: ${String(key)}, ResourceVersion: 0, AdditionalErrorMsg: data from the storage is not transformable revision=0: ${String(reason)}`;
+}
+
+const TOLD_OF_MAX = 100;
+
+/** Of a list: which rows it is. */
+function storageReadError(prefix: string, errors: readonly StoreError[]): StatusError {
+  const [, , group = "", kind = ""] = prefix.split("/"), resource = group === "core" ? kind : `${kind}.${group}`;
+  const causes: StatusCause[] = errors.slice(0, TOLD_OF_MAX).map((error) => ({ reason: "UnexpectedServerResponse", message: corruptObject(error), field: String(error.fields["key"]) }));
+  if (errors.length > TOLD_OF_MAX) causes.push({ reason: "FieldValueTooMany", message: "too many errors, the list is truncated" });
+  const details = { name: "list", ...(group !== "core" && { group }), kind, causes };
+  return statusError({ code: 500, reason: "StorageReadError", message: `failed to read one or more ${resource} from the storage`, details, cause: errors[0] });
 }
 
 /** The error of what was read, if a row is what cannot be; other errors are thrown. */

@@ -1,25 +1,27 @@
 /**
  * delete and deletecollection of stored resources.
  *
- * What nobody can read goes at once, and no plug-in is asked, for who may do that and says so (ignoreStoreReadErrorWithClusterBreakingPotential). Upstream takes that behind a gate that is off by
- * default, and has etcdctl for the rest of the world; of what can be read it says nothing, here as there.
+ * What nobody can read goes at once, and no plug-in is asked, for who may do that and says so (ignoreStoreReadErrorWithClusterBreakingPotential). Upstream has etcdctl for that, and takes the
+ * option behind a gate that is off by default; with the gate on it is as strict here as there, and refuses what can be read.
  *
  * Plug-ins are asked of each step a deletion takes (deletion.ts): of a pod that goes at once when it is marked, and again when it goes.
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/delete.go, apiserver/pkg/registry/rest/delete.go
  */
+import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { forbidden, isNotFound, success } from "../../api/meta/status-error.ts";
+import { forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import type { Resource } from "../../registry/generic/resource.ts";
 import type { DeletingOptions } from "../../registry/generic/stored-resource.ts";
+import { keepsFieldsOf } from "../../registry/generic/switched-on.ts";
+import { UNSAFE_DELETION } from "../../registry/generic/unreadable.ts";
 import { type Answer, stored } from "../answer.ts";
-import { authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
 import { listingOf } from "./options.ts";
 import { listObjects } from "./read.ts";
 import { writeOptions } from "./write.ts";
-import { type DeleteQuery, deleteQueryOf, deleteRequestOf } from "./write-options.ts";
+import { type DeleteQuery, deleteQueryOf, deleteRequestOf, IGNORE } from "./write-options.ts";
 
 export async function deleteObject(scope: Scope): Promise<Answer> {
   const { served, info, span } = scope;
@@ -41,13 +43,19 @@ function gone({ served: { row: { group, plural } }, info: { name } }: Scope, sta
   return { type: "object", status, object: success({ name, ...(group ? { group } : {}), kind: plural, ...known }) as unknown as ApiObject };
 }
 
-/** False: it can be read, or is not there. Throws 403. */
+const UNSAFE_VERB = "unsafe-delete-ignore-read-errors";
+
+/** False: it can be read, or is not there. Throws 403, and with the gate 422 instead. */
 async function deletedUnread(scope: Scope, query: DeleteQuery): Promise<boolean> {
-  const { server, served, info, user, audit } = scope;
-  if (!served.store!.isUnreadable(info.namespace, info.name)) return false;
+  const { server, served: { store, row: { group, plural } }, info, user, audit } = scope;
+  const strict = keepsFieldsOf(UNSAFE_DELETION);
+  if (!strict && !store!.isUnreadable(info.namespace, info.name)) return false;
   audit?.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
-  await authorize(server.authorizer, { ...info, verb: "unsafe-delete-ignore-read-errors", user });
-  return await served.store!.deleteUnreadable(info.namespace, info.name, deletingOptions(scope, query, () => query));
+  const { decision, reason } = await server.authorizer.authorize({ ...info, verb: UNSAFE_VERB, user });
+  if (decision !== "allow") throw forbidden({ group, resource: plural }, info.name, `not permitted to do "${UNSAFE_VERB}", reason: ${reason}`);
+  if (await store!.deleteUnreadable(info.namespace, info.name, deletingOptions(scope, query, () => query))) return true;
+  if (strict) throw invalid({ group, kind: plural }, info.name, [invalidField(IGNORE, true, "is exclusively used to delete corrupt object(s), try again by removing this option")]);
+  return false;
 }
 
 function warnOfDependents({ served: { definition }, warnings }: Scope, { propagationPolicy, orphanDependents }: DeleteQuery): void {

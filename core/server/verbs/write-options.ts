@@ -10,6 +10,8 @@ import { fieldManagerErrors } from "../../api/meta/field-manager.ts";
 import type { GroupVersionKind } from "../../api/meta/gvk.ts";
 import { invalid } from "../../api/meta/status-error.ts";
 import type { DeleteOptions } from "../../registry/generic/deletion.ts";
+import { keepsFieldsOf } from "../../registry/generic/switched-on.ts";
+import { UNSAFE_DELETION } from "../../registry/generic/unreadable.ts";
 import { isTrue } from "../request-info.ts";
 import { bodyOf, type Scope } from "../scope.ts";
 import { integer } from "./options.ts";
@@ -53,18 +55,22 @@ function refuse(kind: string, errors: readonly FieldError[]): void {
   if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind }, "", errors);
 }
 
+export const IGNORE = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
 export interface DeleteQuery extends DeleteOptions {
   readonly dryRun: boolean;
 }
 
 export interface RawDeleteOptions extends DeleteOptions {
   readonly dryRun?: readonly string[] | null | undefined;
-  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean | null | undefined;
+  readonly [IGNORE]?: boolean | null | undefined;
 }
 
 /** Of the body if there is one, else of the query. Throws 400, 415, 422. */
 export async function deleteQueryOf(scope: Scope): Promise<DeleteQuery> {
-  return (await deleteRequestOf(scope)).query;
+  const { query, ignoresReadErrors } = await deleteRequestOf(scope);
+  if (ignoresReadErrors && keepsFieldsOf(UNSAFE_DELETION)) refuse("DeleteOptions", [invalidField(IGNORE, true, "is not allowed with DELETECOLLECTION, try again after removing the option")]);
+  return query;
 }
 
 /** `ignoresReadErrors`: what nobody can read is to go as it is. */
@@ -73,20 +79,28 @@ export interface DeleteRequest { readonly query: DeleteQuery; readonly ignoresRe
 /** Throws as deleteQueryOf does. */
 export async function deleteRequestOf(scope: Scope): Promise<DeleteRequest> {
   const asked = (await deleteBody(scope)) ?? deleteQuery(scope);
-  return { query: checkedDelete(asked), ignoresReadErrors: asked.ignoreStoreReadErrorWithClusterBreakingPotential ?? false };
+  return { query: checkedDelete(asked), ignoresReadErrors: asked[IGNORE] ?? false };
 }
 
 /** Throws 422. */
-export function checkedDelete({ gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun }: RawDeleteOptions): DeleteQuery {
+export function checkedDelete(asked: RawDeleteOptions): DeleteQuery {
+  const { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun } = asked;
   const errors = [
     ...(orphanDependents !== undefined && propagationPolicy !== undefined
       ? [invalidField("propagationPolicy", propagationPolicy, "orphanDependents and deletionPropagation cannot be both set")] : []),
     ...(propagationPolicy !== undefined && !["Foreground", "Background", "Orphan"].includes(propagationPolicy)
       ? [notSupported("propagationPolicy", propagationPolicy, ["Foreground", "Background", "Orphan", "nil"])] : []),
     ...dryRunErrors(dryRun ?? []),
+    ...(asked[IGNORE] && keepsFieldsOf(UNSAFE_DELETION) ? besideIgnoring(asked) : []),
   ];
   refuse("DeleteOptions", errors);
   return { gracePeriodSeconds, preconditions, orphanDependents, propagationPolicy, dryRun: (dryRun ?? []).length > 0 }; // in the order Go has the fields in
+}
+
+/** What goes as it is goes at once and whatever it is. */
+function besideIgnoring({ dryRun, ...asked }: RawDeleteOptions): FieldError[] {
+  const given = [...(dryRun?.length ? ["dryRun"] : []), ...(["propagationPolicy", "orphanDependents", "gracePeriodSeconds", "preconditions"] as const).filter((name) => asked[name] !== undefined)];
+  return given.map((name) => invalidField(IGNORE, true, `cannot be set together with .${name}`));
 }
 
 function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
@@ -96,7 +110,7 @@ function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
     orphanDependents: query.has("orphanDependents") ? isTrue(query.get("orphanDependents")) : undefined,
     preconditions: preconditionsIn(query),
     dryRun: query.getAll("dryRun"),
-    ignoreStoreReadErrorWithClusterBreakingPotential: isTrue(query.get("ignoreStoreReadErrorWithClusterBreakingPotential")),
+    [IGNORE]: isTrue(query.get(IGNORE)),
   };
 }
 
