@@ -4,6 +4,7 @@ import { AGE_COLUMN, customPrinter, type FindValues } from "../../../api/codec/t
 import { jsonText } from "../../../api/codec/json.ts";
 import type { Printer } from "../../../api/codec/table/printer.ts";
 import { compareVersions } from "../../../api/discovery/version-order.ts";
+import { isConditionTrue } from "../../../api/meta/conditions.ts";
 import { goNumber } from "../../../api/meta/go-float.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
@@ -83,7 +84,7 @@ export class CustomVersion {
 }
 
 export function isTerminating(crd: { readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] } | undefined }): boolean {
-  return (crd.status?.conditions ?? []).some(({ type, status }) => type === "Terminating" && status === "True");
+  return isConditionTrue(crd.status?.conditions, "Terminating");
 }
 
 function deprecation({ crd: { spec } }: CustomKind, { name }: CustomResourceDefinitionVersion): string {
