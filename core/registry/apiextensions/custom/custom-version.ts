@@ -10,14 +10,13 @@ import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { ReplicasPaths } from "../../../api/patch/apply/scale.ts";
 import { ConversionError, type Versions } from "../../../api/patch/apply/ownership.ts";
-import type { JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
+import type { JsonMap, JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { Conversions } from "./conversions.ts";
 import type { CustomKind } from "./custom-kind.ts";
 import type { CoerceOptions } from "./embedded.ts";
 import { compileJsonPath, type JsonPath, JsonPathError } from "./json-path.ts";
 import { isNumber } from "./numbers.ts";
-import type { JsonMap } from "./prune.ts";
 import type { Schema } from "./structure.ts";
 
 export class CustomVersion {
