@@ -15,6 +15,7 @@ import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { JsonMap } from "../../../api/patch/json-value.ts";
+import { once } from "../../../lifecycle/once.ts";
 import { validateMeta } from "../../generic/object-meta.ts";
 import type { Resource, Subresource } from "../../generic/resource.ts";
 import { STATUS_PART } from "../../generic/status-part.ts";
@@ -122,11 +123,6 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
     subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
   };
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }
 
 /** Where it has a status, that is not what is wanted. A null or an empty list, where nothing was, is something. */
