@@ -5,6 +5,7 @@
  */
 import { Readable } from "node:stream";
 import { parseTime } from "../../../core/api/meta/time.ts";
+import { isTrue } from "../../../core/api/request/query.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { KubeletApiError, type KubeletApi, type LogFile } from "../kubelet-api.ts";
 import { type Answer, text } from "./answer.ts";
@@ -77,6 +78,3 @@ const STREAMS = ["All", "Stdout", "Stderr"] as const;
 function integer(value: string | null): number | undefined {
   return value === null ? undefined : /^[+-]?\d{1,18}$/.test(value) ? Number(value) : Number.NaN;
 }
-
-/** Only an absent value, "0" and "false" are false. */
-function isTrue(value: string | null): boolean { return value !== null && value !== "0" && value.toLowerCase() !== "false"; }
