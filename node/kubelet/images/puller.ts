@@ -9,6 +9,7 @@
 import type { ObjectReference, Pod } from "../../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { Places } from "../../../core/lifecycle/places.ts";
 import type { Cri } from "../../cri/client.ts";
 import type { PullCredential, PullRecords } from "./pull-records.ts";
 import type { Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
@@ -57,41 +58,11 @@ export interface Ensured { readonly isPresent?: boolean; readonly mustPull?: boo
 
 export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records, onPulled, onEnsured }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined; /** In uptime, without the wait for its turn. */ readonly onPulled?: ((podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }) => void) | undefined; /** What was found out on the way; absent: it did not get so far. */ readonly onEnsured?: ((policy: string, found: Ensured) => void) | undefined }): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
-  const slots = serialize ? 1 : parallelMax;
-  let pulling = 0;
-  const queue: (() => void)[] = [];
+  const places = new Places(serialize ? 1 : parallelMax);
 
   async function inspect(image: string, signal: AbortSignal): Promise<Image | undefined> {
     const answer = await cri.call("ImageService/ImageStatus", { image: { image } }, { signal });
     return answer.image?.id ? answer.image : undefined;
-  }
-
-  /** So many at a time: whoever comes later waits for those before, whether they fail or not, as long as it is wanted. */
-  async function inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (pulling >= slots) await place(signal);
-    else pulling++;
-    try {
-      return await work();
-    } finally {
-      const next = queue.shift();
-      if (next) next();
-      else pulling--;
-    }
-  }
-
-  /** Whoever ends hands its place on. Throws the signal's reason. */
-  async function place(signal: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const quit = (): void => {
-      const at = queue.indexOf(resolve);
-      if (at < 0) return; // it has one
-      queue.splice(at, 1);
-      reject(signal.reason);
-    };
-    signal.throwIfAborted();
-    queue.push(resolve);
-    signal.addEventListener("abort", quit, { once: true });
-    await promise.finally(() => signal.removeEventListener("abort", quit));
   }
 
   async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<PullCredential | undefined> {
@@ -127,10 +98,9 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     let used: PullCredential | undefined;
     await records?.begin(image);
     try {
-      used = await inTurn(async () => {
-        startedMs = clock.uptimeMs();
-        return await pullWithAny(image, request, signal);
-      }, signal);
+      await places.take(signal);
+      startedMs = clock.uptimeMs();
+      used = await pullWithAny(image, request, signal).finally(() => places.give());
     } catch (cause) {
       await records?.failed(image); // also of a pod that went meanwhile: what is imported later is not taken for what it pulled
       signal.throwIfAborted();
