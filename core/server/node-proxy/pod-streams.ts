@@ -12,7 +12,7 @@ import { isTrue } from "../../api/request/query.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import type { Answer } from "../answer.ts";
-import { attributesOf, authorize } from "../handler.ts";
+import { attributesOf, authorize } from "../access.ts";
 import type { Scope } from "../scope.ts";
 import { integer } from "../verbs/options.ts";
 import { type KubeletBackend, kubeletBackend, type NodeProxyDeps } from "./backend.ts";

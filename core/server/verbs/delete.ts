@@ -14,7 +14,7 @@ import { settleEach } from "../../lifecycle/settle-all.ts";
 import type { Resource } from "../../registry/generic/resource.ts";
 import type { DeletingOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
-import { authorize } from "../handler.ts";
+import { authorize } from "../access.ts";
 import type { Scope } from "../scope.ts";
 import { listingOf } from "./options.ts";
 import { listObjects } from "./read.ts";
