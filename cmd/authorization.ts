@@ -6,6 +6,7 @@ import type { Authorizer } from "../core/authz/authorizer.ts";
 import { authorizationConfiguration, AUTHORIZER_TYPES, type AuthorizerSettings, type AuthorizerType, type WebhookSettings } from "../core/authz/configuration.ts";
 import { webhookAuthorizer, webhookMetrics } from "../core/authz/webhook.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
+import { once } from "../core/lifecycle/once.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { ReviewServer } from "../core/net/review-call.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -101,11 +102,6 @@ function readAbac(path: string, log: Log): Authorizer {
   } catch (error) {
     throw new ConfigError(`authorization-policy-file: ${(error as Error).message}`, { cause: error });
   }
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }
 
 function fileProblem(path: string): string | undefined {

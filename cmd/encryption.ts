@@ -15,11 +15,12 @@ import { stringify } from "yaml";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
+import { fileText } from "../core/lifecycle/file-text.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
-import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { writeDurably } from "../core/pki/durable-file.ts";
 import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
 import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
@@ -72,7 +73,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   if (reload && given === undefined && !options.on) throw new ConfigError("--kube-apiserver-arg encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
   await mendKept(kept(own), log);
   if (options.on) await ensureOwnFile(options);
-  const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
+  const path = given ?? ((await fileText(own)) === undefined ? undefined : own);
   const metered = transformationMeter(metrics, clock);
   let { text, rules }: Read = path === undefined ? { text: "", rules: [] } : await readRules(path, options, metered);
   if (path === own) await copyKept(kept(own));
@@ -93,7 +94,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   let told = ""; // what is wrong is told once, and tried again: a key service may answer the next time
 
   async function look(signal: AbortSignal): Promise<void> {
-    if ((await readIfExists(path!)) === text) {
+    if ((await fileText(path!)) === text) {
       told = "";
       return;
     }
@@ -142,7 +143,7 @@ async function readRules(path: string, { clock, log, reload }: Options, metered:
 
 async function ensureOwnFile({ own, isShared, random }: Options): Promise<void> {
   if (isShared) throw new ConfigError("--secrets-encryption makes a key for one server: with --datastore-endpoint give all servers the same file, --kube-apiserver-arg encryption-provider-config=FILE");
-  if ((await readIfExists(own)) !== undefined) return;
+  if ((await fileText(own)) !== undefined) return;
   await writeDurably(own, stringify(ownConfiguration([newKey("key1", random)], { enabled: true })));
 }
 

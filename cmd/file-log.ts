@@ -1,6 +1,7 @@
 /** The log of a process without a console: JSON lines in a file, which becomes <file>.1 when it is large, and so on. */
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
+import { ifThereSync } from "../core/lifecycle/if-there.ts";
 import type { VerboseLog } from "../core/observe/log.ts";
 import { leveledLog } from "./stderr-log.ts";
 
@@ -16,7 +17,7 @@ export function fileLog(path: string, level: string, bytesMax: number = BYTES_MA
     bytes = 0; // where the rest cannot be done, the next try is as far away
     closeSync(open);
     rmSync(`${path}.${FILES_MAX - 1}`, { force: true });
-    for (let n = FILES_MAX - 2; n >= 0; n--) moveIfThere(n === 0 ? path : `${path}.${n}`, `${path}.${n + 1}`);
+    for (let n = FILES_MAX - 2; n >= 0; n--) ifThereSync(() => renameSync(n === 0 ? path : `${path}.${n}`, `${path}.${n + 1}`));
   }
   return leveledLog(level, (line) => {
     if (bytes > bytesMax && file !== undefined) unlessRefused(rotate, file);
@@ -30,13 +31,5 @@ function unlessRefused<A extends unknown[]>(act: (...args: A) => void, ...args: 
     act(...args);
   } catch {
     // there is nowhere to say so
-  }
-}
-
-function moveIfThere(from: string, to: string): void {
-  try {
-    renameSync(from, to);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
   }
 }

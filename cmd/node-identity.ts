@@ -2,9 +2,10 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { dns1123Subdomain } from "../core/api/meta/names.ts";
+import { fileText } from "../core/lifecycle/file-text.ts";
 import { parseCidr, parseIp } from "../core/net/cidr.ts";
 import type { Log } from "../core/observe/log.ts";
-import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { ensurePrivateDirectory, writeDurably } from "../core/pki/durable-file.ts";
 import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import { ensureLoneAddress } from "../node/network/lone-address.ts";
 import { chosenFamily, type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
@@ -83,6 +84,6 @@ export function mustBeRoot(command: "server" | "agent"): void {
 
 /** Under which this machine became a node: its pods, volumes and certificates name it, whatever the machine is called later. */
 async function readName(file: string): Promise<string | undefined> {
-  const name = (await readIfExists(file))?.trim() ?? "";
+  const name = (await fileText(file))?.trim() ?? "";
   return isName(name) ? name : undefined;
 }

@@ -5,6 +5,7 @@
  * API: https://kubernetes.io/docs/reference/config-api/kube-proxy-config.v1alpha1/; source: kubernetes v1.36 kube-proxy/config/v1alpha1/types.go
  */
 import { parse } from "yaml";
+import { isMap } from "../core/api/patch/json-value.ts";
 
 const API_VERSION = "kubeproxy.config.k8s.io/v1alpha1";
 
@@ -49,5 +50,3 @@ function* fields(map: Readonly<Record<string, unknown>>, prefix = ""): Iterable<
     } else yield* fields(value, `${path}.`);
   }
 }
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> { return typeof value === "object" && value !== null && !Array.isArray(value); }

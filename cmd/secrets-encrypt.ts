@@ -4,8 +4,9 @@
  */
 import { stringify } from "yaml";
 import { parseYaml } from "../core/api/codec/yaml.ts";
+import { fileText } from "../core/lifecycle/file-text.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
-import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { writeDurably } from "../core/pki/durable-file.ts";
 import { ConfigError, loadSettings, readText } from "./config/config.ts";
 import { type EncryptionState, fileHash, newKey, type OwnKey, ownConfiguration, stateFile } from "./encryption.ts";
 import { paths } from "./paths.ts";
@@ -37,10 +38,10 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
   const { dataDir } = loadSettings("server", { argv: rest, env: process.env, readFile: readText });
   const file = paths(dataDir).encryption;
   mustReach(file);
-  const text = await readIfExists(file);
+  const text = await fileText(file);
   if (text === undefined) throw new ConfigError(`${file}: no such file: Secrets are not encrypted; start the server with --secrets-encryption`);
   const own = ownOf(text, file);
-  const state = stateOf(await readIfExists(stateFile(file)), text);
+  const state = stateOf(await fileText(stateFile(file)), text);
   switch (command) {
     case "status": return status(own, state);
     case "rotate-keys": return await change({ keys: [newKey(nextName(own.keys), systemRandom), ...own.keys], enabled: own.enabled }, "a new key is in use: all Secrets are encrypted anew");

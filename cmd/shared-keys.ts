@@ -9,10 +9,11 @@
  */
 import { join } from "node:path";
 import type { Clock } from "../core/lifecycle/clock.ts";
+import { fileText } from "../core/lifecycle/file-text.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Log } from "../core/observe/log.ts";
 import { authority } from "../core/pki/authority.ts";
-import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { ensurePrivateDirectory, writeDurably } from "../core/pki/durable-file.ts";
 import { AUTHORITY_NAMES } from "../core/pki/identities.ts";
 import { certificateHash, parseJoinToken } from "../core/pki/join-token.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
@@ -137,7 +138,7 @@ function isOneOfBoth(name: string, before: string, now: string): boolean { retur
 
 /** Those of SHARED_FILES that are there. */
 export async function readSharedFiles(dir: string): Promise<Record<string, string>> {
-  const found = await Promise.all(SHARED_FILES.map(async (name) => [name, await readIfExists(join(dir, name))] as const));
+  const found = await Promise.all(SHARED_FILES.map(async (name) => [name, await fileText(join(dir, name))] as const));
   return Object.fromEntries(found.flatMap(([name, text]) => (text === undefined ? [] : [[name, text]])));
 }
 
@@ -145,6 +146,6 @@ export async function writeSharedFiles(dir: string, files: SharedBundle["files"]
   await ensurePrivateDirectory(dir);
   for (const name of SHARED_FILES) {
     const text = files[name];
-    if (text !== undefined && (await readIfExists(join(dir, name))) !== text) await writeDurably(join(dir, name), text, name.endsWith(".crt") ? { mode: 0o644 } : {});
+    if (text !== undefined && (await fileText(join(dir, name))) !== text) await writeDurably(join(dir, name), text, name.endsWith(".crt") ? { mode: 0o644 } : {});
   }
 }

@@ -4,7 +4,8 @@
  * They are sealed with the cluster's token. What a server has of its own is not replaced by another cluster's.
  */
 import { join } from "node:path";
-import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { fileText } from "../core/lifecycle/file-text.ts";
+import { writeDurably } from "../core/pki/durable-file.ts";
 import { formatJoinToken } from "../core/pki/join-token.ts";
 import { openBundle, type SealedBundle } from "../core/pki/shared-bundle.ts";
 import { ConfigError } from "./config/config.ts";
@@ -49,14 +50,14 @@ export async function planKeys({ paths, providerFile, sealed, secret, stamp, set
   const missing = Object.keys(files).some((name) => !BESIDE.has(name) && present[name] === undefined);
   const wanted = files[ENCRYPTION_FILE];
   const providers = files[PROVIDER_FILE];
-  const ownProviders = providers === undefined || (providerFile !== undefined && (await readIfExists(providerFile)) === providers);
+  const ownProviders = providers === undefined || (providerFile !== undefined && (await fileText(providerFile)) === providers);
   return {
     told: missing ? `the cluster's keys are restored to ${paths.tls}` : "the cluster's keys were there",
     flags: Object.entries(shared).filter(([name, value]) => settings[name] !== value).map(([name, value]) => `--${name} ${value}`).concat(ownProviders ? [] : [`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]),
     async apply() {
       await writeSharedFiles(paths.tls, files);
       const ca = files["server-ca.crt"];
-      if (ca !== undefined && (await readIfExists(paths.token)) === undefined) await writeDurably(paths.token, `${formatJoinToken(ca, secret)}\n`);
+      if (ca !== undefined && (await fileText(paths.token)) === undefined) await writeDurably(paths.token, `${formatJoinToken(ca, secret)}\n`);
       // the objects are encrypted under the keys of then
       if (wanted !== undefined) await replace(paths.encryption, wanted, stamp);
       if (!ownProviders) await replace(paths.restoredProviders, providers, stamp);
@@ -66,7 +67,7 @@ export async function planKeys({ paths, providerFile, sealed, secret, stamp, set
 
 /** What was there is kept beside it. */
 async function replace(path: string, text: string, stamp: string): Promise<void> {
-  const before = await readIfExists(path);
+  const before = await fileText(path);
   if (before === text) return;
   if (before !== undefined) await writeDurably(freePath(`${path}.before-${stamp}`), before);
   await writeDurably(path, text);

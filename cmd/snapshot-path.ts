@@ -1,7 +1,7 @@
 /** GET /snapshot: all objects at one revision, and the keys of the cluster, sealed with its token: storage/backup.ts. Administrators may. */
 import type { Readable } from "node:stream";
+import { fileText } from "../core/lifecycle/file-text.ts";
 import type { Random } from "../core/lifecycle/random.ts";
-import { readIfExists } from "../core/pki/durable-file.ts";
 import { sealBundle } from "../core/pki/shared-bundle.ts";
 import type { PathHandler } from "../core/server/scope.ts";
 import { backupStream } from "../storage/backup.ts";
@@ -30,8 +30,8 @@ export interface SnapshotOptions {
 
 /** The bytes of one. */
 export async function takeSnapshot({ store, paths, providerFile, secret, settings, random }: SnapshotOptions): Promise<Readable> {
-  const encryption = await readIfExists(paths.encryption);
-  const providers = providerFile === undefined ? undefined : await readIfExists(providerFile);
+  const encryption = await fileText(paths.encryption);
+  const providers = providerFile === undefined ? undefined : await fileText(providerFile);
   const files = {
     ...(await readSharedFiles(paths.tls)),
     ...(encryption === undefined ? {} : { [ENCRYPTION_FILE]: encryption }),

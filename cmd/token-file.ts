@@ -3,8 +3,9 @@
  * --token (or --token-file) takes its place; the file then says what was given.
  */
 import { basename, dirname } from "node:path";
+import { fileText } from "../core/lifecycle/file-text.ts";
 import type { Random } from "../core/lifecycle/random.ts";
-import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { ensurePrivateDirectory, writeDurably } from "../core/pki/durable-file.ts";
 import { formatJoinToken, parseJoinToken } from "../core/pki/join-token.ts";
 import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -15,7 +16,7 @@ import type { Settings } from "./config/flags.ts";
 export async function clusterSecret({ path, given, random, log }: { readonly path: string; readonly given: string | undefined; readonly random: Random; readonly log: Pick<Log, "error"> }): Promise<string> {
   if (given !== undefined) return parse(given);
   await mendKept(kept(path), log);
-  const found = await readIfExists(path);
+  const found = await fileText(path);
   if (found === undefined) return Buffer.from(random.bytes(16)).toString("hex");
   try {
     return parseJoinToken(found).secret;
@@ -38,7 +39,7 @@ function isToken(text: string): boolean {
 
 /** Returns the secret. */
 export async function clusterToken({ path, given, caPem, random }: { readonly path: string; readonly given: string | undefined; readonly caPem: string; readonly random: Random }): Promise<string> {
-  const found = await readIfExists(path);
+  const found = await fileText(path);
   const secret = parse(given ?? found ?? Buffer.from(random.bytes(16)).toString("hex"));
   const text = `${formatJoinToken(caPem, secret)}\n`;
   if (text !== found) {

@@ -18,8 +18,6 @@ import { EMPTIED, type MvccOptions } from "./mvcc/mvcc.ts";
 import { encodeMeta, encodeRecord } from "./mvcc/record.ts";
 import { StoreError, type Revision } from "./store.ts";
 
-export type { Problem } from "./mvcc/load.ts";
-
 export interface StoreReport {
   readonly path: string;
   readonly problems: readonly Problem[];

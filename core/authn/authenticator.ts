@@ -1,5 +1,6 @@
 /** Who is calling, from what the connection and the headers say. */
 import type { UserInfo } from "../api/request/user.ts";
+import type { PeerCertificate } from "../net/tls.ts";
 
 export interface Credentials {
   /** The value of a header, lower-case name. */
@@ -13,15 +14,6 @@ export interface Credentials {
   readonly remoteAddress: string;
   /** Without the query. Absent: not a request. */
   readonly path?: string | undefined;
-}
-
-/** What node:tls tells of a peer certificate (getPeerCertificate). */
-export interface PeerCertificate {
-  readonly subject: { readonly CN?: string; readonly O?: string | readonly string[]; readonly UID?: string };
-  /** DER. */
-  readonly raw: Uint8Array;
-  /** DER of the certificates above it, nearest first. */
-  readonly issuers?: readonly Uint8Array[];
 }
 
 export interface Authenticated {

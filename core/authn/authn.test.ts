@@ -34,7 +34,7 @@ function credentials({ certificate, headers = [], protocols = [] }: Shown): Cred
   const raw = typeof certificate === "string" ? pki.leaf(certificate).certificate.raw : certificate;
   return {
     header: (name) => headers.filter(([one]) => one === name).map(([, value]) => value).join(", ") || undefined,
-    headers: () => headers, webSocketProtocols: protocols, remoteAddress: "10.0.0.1", ...(raw ? { peerCertificate: { subject: {}, raw } } : {}),
+    headers: () => headers, webSocketProtocols: protocols, remoteAddress: "10.0.0.1", ...(raw ? { peerCertificate: { authorized: true, subject: {}, raw, issuers: [] } } : {}),
   };
 }
 

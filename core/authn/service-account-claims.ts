@@ -5,6 +5,7 @@
  *
  * Source: kubernetes v1.36 pkg/serviceaccount/{claims,legacy}.go
  */
+import { isMap } from "../api/patch/json-value.ts";
 import type { Claims } from "../pki/jwt.ts";
 
 export const LEGACY_ISSUER = "kubernetes/serviceaccount";
@@ -43,8 +44,8 @@ export function encodeBoundClaims(issuer: string, claims: BoundClaims): Claims {
 /** Undefined for claims of another shape. Absent parts are empty or 0. */
 export function decodeBoundClaims(claims: Claims): BoundClaims | undefined {
   const own = claims["kubernetes.io"];
-  if (!isRecord(own)) return undefined;
-  const ref = (value: unknown): ObjectRef | undefined => (isRecord(value) ? { name: text(value.name), uid: text(value.uid) } : undefined);
+  if (!isMap(own)) return undefined;
+  const ref = (value: unknown): ObjectRef | undefined => (isMap(value) ? { name: text(value.name), uid: text(value.uid) } : undefined);
   return {
     namespace: text(own.namespace), serviceAccount: ref(own.serviceaccount) ?? { name: "", uid: "" }, pod: ref(own.pod), secret: ref(own.secret), node: ref(own.node),
     audiences: audiencesOf(claims), issuedAt: number(claims.iat), expiresAt: number(claims.exp), warnAfter: number(own.warnafter) || undefined, id: text(claims.jti),
@@ -81,6 +82,6 @@ export function audiencesOf({ aud }: Claims): string[] {
 
 function userNameOf(namespace: string, name: string): string { return `system:serviceaccount:${namespace}:${name}`; }
 
-function isRecord(value: unknown): value is Record<string, unknown> { return typeof value === "object" && value !== null && !Array.isArray(value); }
+
 function text(value: unknown): string { return typeof value === "string" ? value : ""; }
 function number(value: unknown): number { return typeof value === "number" ? value : 0; }

@@ -9,11 +9,12 @@
 import { createHash } from "node:crypto";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { PeerCertificate } from "../net/tls.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { EXPIRED_NODES } from "../pki/identities.ts";
 import { chainProblem } from "../pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../pki/x509.ts";
-import type { Authenticator, PeerCertificate } from "./authenticator.ts";
+import type { Authenticator } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
 import type { RevokedNodes } from "./revoked-nodes.ts";
 
@@ -98,7 +99,7 @@ export function certificateVerifier({ roots, clock, releasedMs = 0 }: Certificat
     const before = verified.get(peer);
     const trusted = roots();
     if (before && before.roots === trusted && hasBegun(before.certificate, nowMs) && nowMs <= before.untilMs) return before.certificate;
-    const [certificate, ...intermediates] = [peer.raw, ...(peer.issuers ?? [])].map(parse);
+    const [certificate, ...intermediates] = [peer.raw, ...peer.issuers].map(parse);
     if (!certificate) throw refuse("no certificate");
     const problem = chainProblem(certificate, { roots: trusted, intermediates, usage: "client auth", nowMs: hasBegun(certificate, nowMs) ? Math.max(nowMs, certificate.notBeforeMs) : nowMs });
     if (problem !== undefined) throw refuse(`verifying certificate SN=${certificate.serial} failed: ${problem}`);

@@ -1,10 +1,7 @@
-/** Lists of conditions, as most status objects carry them: one of each type. And how a status is compared. */
+/** How controllers write lists of conditions, and compare a status with what it was. */
+import { findCondition } from "../api/meta/conditions.ts";
 
 interface ConditionLike { readonly type: string; readonly status: string; readonly reason?: string | undefined; readonly lastTransitionTime?: string | undefined }
-
-export function findCondition<C extends { readonly type: string }>(conditions: readonly C[] | undefined, type: string): C | undefined {
-  return conditions?.find((condition) => condition.type === type);
-}
 
 /** Without the condition of this type. */
 export function withoutCondition<C extends { readonly type: string }>(conditions: readonly C[] | undefined, type: string): C[] {

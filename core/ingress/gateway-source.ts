@@ -6,6 +6,7 @@
  *   source.objects()      undefined: there is no Gateway API in this cluster, or it has not been read yet
  */
 import type { CustomResourceDefinition } from "../api/gen/apiextensions.v1.ts";
+import { isConditionTrue } from "../api/meta/conditions.ts";
 import { annotationsOf, type ApiObject, objectKey } from "../api/meta/object-meta.ts";
 import type { ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
@@ -75,5 +76,5 @@ function whereDefined<R extends ApiObject>(informers: Informers, resource: Resou
 }
 
 function isServed({ status }: Readonly<CustomResourceDefinition>, deleted: boolean | undefined): boolean {
-  return !deleted && (status?.conditions?.some(({ type, status: is }) => type === "Established" && is === "True") ?? false);
+  return !deleted && isConditionTrue(status?.conditions, "Established");
 }

@@ -4,6 +4,7 @@
  */
 import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { isNotThere } from "./if-there.ts";
 
 /** Linux's words for a bad sector, and for a file system that finds itself damaged there. */
 const UNREADABLE: ReadonlySet<string> = new Set(["EIO", "EUCLEAN", "EBADMSG"]);
@@ -30,7 +31,7 @@ export function fileTextSync(path: string): string | undefined {
 }
 
 function withoutText(error: unknown): string | undefined {
-  if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+  if (isNotThere(error)) return undefined;
   if (isUnreadable(error)) return "";
   throw error;
 }

@@ -12,8 +12,6 @@ import { ArrivedBytes } from "./arrived-bytes.ts";
 import { hostPort } from "./dial-tcp.ts";
 import { type Framing, type Head, HeadError, type HeaderPairs, readHead, statusLine } from "./response-head.ts";
 
-export type { HeaderPairs } from "./response-head.ts";
-
 export interface Http1Request {
   readonly method: string;
   /** Path and query. */

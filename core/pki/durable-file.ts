@@ -37,6 +37,3 @@ async function syncDirectory(path: string): Promise<void> {
 export async function ensurePrivateDirectory(path: string): Promise<void> {
   await mkdir(path, { recursive: true, mode: 0o700 });
 }
-
-/** Undefined when there is no such file. */
-export { fileText as readIfExists } from "../lifecycle/file-text.ts";

@@ -8,8 +8,9 @@
  */
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
+import { fileText } from "../lifecycle/file-text.ts";
 import type { Log } from "../observe/log.ts";
-import { ensurePrivateDirectory, readIfExists, writeDurably } from "./durable-file.ts";
+import { ensurePrivateDirectory, writeDurably } from "./durable-file.ts";
 
 export interface KeptFiles {
   readonly dir: string;
@@ -73,7 +74,7 @@ function areWhole(texts: readonly (string | undefined)[], { names, isWhole, belo
 }
 
 function readAll(dir: string, names: readonly string[]): Promise<(string | undefined)[]> {
-  return Promise.all(names.map((name) => readIfExists(join(dir, name))));
+  return Promise.all(names.map((name) => fileText(join(dir, name))));
 }
 
 async function writeKept(path: string, text: string): Promise<void> {

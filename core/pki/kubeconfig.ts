@@ -1,5 +1,6 @@
 /** The file kubectl and every client library read. Written by hand: JSON strings are YAML strings, and nothing else varies. */
-import { readIfExists, writeDurably } from "./durable-file.ts";
+import { fileText } from "../lifecycle/file-text.ts";
+import { writeDurably } from "./durable-file.ts";
 
 export interface Kubeconfig {
   /** https://host:port */
@@ -29,5 +30,5 @@ function base64(text: string): string { return Buffer.from(text).toString("base6
 /** Readable by the owner only, unless it is there already: then nothing is written, so that a disk without room is no reason not to start. */
 export async function writeKubeconfig(path: string, kubeconfig: Kubeconfig): Promise<void> {
   const text = formatKubeconfig(kubeconfig);
-  if ((await readIfExists(path)) !== text) await writeDurably(path, text);
+  if ((await fileText(path)) !== text) await writeDurably(path, text);
 }

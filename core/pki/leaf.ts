@@ -5,10 +5,11 @@
 import { createPrivateKey } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../lifecycle/clock.ts";
+import { fileText } from "../lifecycle/file-text.ts";
 import { coversAltNames } from "./alt-names.ts";
 import { Asn1Error } from "./asn1.ts";
 import { type Authority, generateKey, keyPem } from "./authority.ts";
-import { readIfExists, writeDurably } from "./durable-file.ts";
+import { writeDurably } from "./durable-file.ts";
 import type { LeafSpec } from "./identities.ts";
 import { readCertificatePems } from "./pem.ts";
 import { spkiOf } from "./signature.ts";
@@ -40,8 +41,8 @@ export async function ensureLeaf(spec: LeafSpec, context: LeafContext): Promise<
 
 /** Undefined when there is none that is whole. */
 export async function readLeaf(dir: string, name: string): Promise<Leaf | undefined> {
-  const privateKeyPem = await readIfExists(join(dir, `${name}.key`));
-  const certificatePem = await readIfExists(join(dir, `${name}.crt`));
+  const privateKeyPem = await fileText(join(dir, `${name}.key`));
+  const certificatePem = await fileText(join(dir, `${name}.crt`));
   return privateKeyPem === undefined || certificatePem === undefined ? undefined : parseLeaf(certificatePem, privateKeyPem);
 }
 

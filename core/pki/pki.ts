@@ -19,10 +19,11 @@ import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } fr
 import { join } from "node:path";
 import { promisify } from "node:util";
 import type { Clock } from "../lifecycle/clock.ts";
+import { fileText } from "../lifecycle/file-text.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Log } from "../observe/log.ts";
 import { type Authority, authority, generateKey, keyPem, selfSign } from "./authority.ts";
-import { ensurePrivateDirectory, readIfExists, writeDurably } from "./durable-file.ts";
+import { ensurePrivateDirectory, writeDurably } from "./durable-file.ts";
 import { AUTHORITY_NAMES, type AuthorityName, type LeafSpec, serverLeaves, type ServingNames } from "./identities.ts";
 import { copyKept, type KeptFiles, mendKept } from "./kept-twice.ts";
 import { ensureLeaf, type Leaf } from "./leaf.ts";
@@ -112,7 +113,7 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
 
   /** True if it is another one now. */
   async function takeReplaced(name: AuthorityName): Promise<boolean> {
-    const [bundlePem = "", privateKeyPem = ""] = await Promise.all([readIfExists(join(dir, `${name}.crt`)), readIfExists(join(dir, `${name}.key`))]);
+    const [bundlePem = "", privateKeyPem = ""] = await Promise.all([fileText(join(dir, `${name}.crt`)), fileText(join(dir, `${name}.key`))]);
     const text = bundlePem + privateKeyPem, before = texts.get(name);
     texts.set(name, text);
     if (before === undefined || before === text) return false;
@@ -157,8 +158,8 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
 async function ensureAuthority(name: AuthorityName, { dir, clock, random, log, releasedMs }: Omit<PkiOptions, "names">): Promise<Authority> {
   const certificatePath = join(dir, `${name}.crt`);
   const keyPath = join(dir, `${name}.key`);
-  let bundlePem = await readIfExists(certificatePath);
-  let privateKeyPem = await readIfExists(keyPath);
+  let bundlePem = await fileText(certificatePath);
+  let privateKeyPem = await fileText(keyPath);
   if (bundlePem !== undefined && privateKeyPem === undefined) throw new Error(`${certificatePath} is there, but its key ${keyPath} is not: restore it, or remove both to start with a new authority`);
   if (privateKeyPem === undefined) {
     privateKeyPem = keyPem(await generateKey());
@@ -181,7 +182,7 @@ async function ensureAuthority(name: AuthorityName, { dir, clock, random, log, r
 /** Several keys may stand in the file: the first signs, all verify. RSA, because RS256 is the one algorithm every OpenID relying party must know. */
 async function ensureServiceAccountKeys(dir: string): Promise<ServiceAccountKeys> {
   const path = join(dir, "service.key");
-  let pem = await readIfExists(path);
+  let pem = await fileText(path);
   if (pem === undefined) {
     const { privateKey } = await promisify(generateKeyPair)("rsa", { modulusLength: 2048 });
     pem = keyPem(privateKey);

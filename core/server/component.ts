@@ -7,7 +7,7 @@
 import { statusOf } from "../api/meta/status-error.ts";
 import { isAnonymous } from "../authn/authn.ts";
 import { type Answer, raw } from "./answer.ts";
-import { attributesOf, authenticate, refused, unsniffed } from "./handler.ts";
+import { attributesOf, authenticate, refused, unsniffed } from "./access.ts";
 import { requestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 import type { Handler, PathHandler, ServerDeps } from "./scope.ts";

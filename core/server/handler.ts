@@ -6,14 +6,13 @@
  *
  * What is thrown anywhere below becomes the Status the client gets.
  */
-import { badRequest, internalError, methodNotAllowed, methodNotSupported, notAllowed, notFound, StatusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
+import { internalError, StatusError, statusOf } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
-import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
+import type { UserInfo } from "../api/request/user.ts";
 import type { Authenticated } from "../authn/authenticator.ts";
 import { isAnonymous } from "../authn/authn.ts";
-import type { Authorizer } from "../authz/authorizer.ts";
 import type { ServedResource } from "../registry/registry.ts";
-import { checkAcceptable, isPrintable } from "./acceptable.ts";
+import { attributesOf, authenticate, refused, unsniffed } from "./access.ts";
 import { type Answer, raw } from "./answer.ts";
 import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
@@ -22,9 +21,10 @@ import { deprecation } from "./deprecation.ts";
 import { FLOW_HEADERS, type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { isLasting } from "./lasting.ts";
 import { NotServed, notServedAnswer } from "./not-served.ts";
-import { hasEmptyPart, type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
+import { type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
 import { type Metered, requestMetrics } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
+import { handlerOf, isListing, servedResource } from "./route.ts";
 import type { Handler, ResourceHandler, Scope, ServerDeps } from "./scope.ts";
 import { handlerName, requestFields, type Span } from "./tracing/tracer.ts";
 import { Undecided } from "./undecided.ts";
@@ -53,7 +53,6 @@ const NOBODY: UserInfo = { name: "", groups: [] };
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics, server.clock);
   const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined, server.requestMs);
-
   const deprecated = new WeakMap<ServedResource, boolean>();
 
   function isDeprecated(served: ServedResource): boolean {
@@ -91,52 +90,64 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.audit = undefined;
       throw new Undecided("failed to store audit event");
     }
-    const { shown, authenticationMs } = flight;
-    if (!request.user) flight.audit?.took("authentication", authenticationMs);
-    if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
-    const impersonatingMs = server.clock.uptimeMs();
-    const { user, constraint } = request.user ? { user: caller, constraint: "" } : await server.impersonate(asCaller, request).catch((error: unknown) => {
-      flight.audit?.took("impersonation", server.clock.uptimeMs() - impersonatingMs);
-      throw unsniffed(request, error);
-    });
-    if (user !== caller) {
-      flight.audit?.impersonated(user, constraint);
-      flight.audit?.took("impersonation", server.clock.uptimeMs() - impersonatingMs);
-    }
-    if (server.fairness && !request.user && !isLasting(info)) {
-      const arrivedMs = server.clock.uptimeMs();
-      const turn = flight.span?.child("priorityandfairness", 1, {});
-      const entered = server.fairness(request, info, user);
-      const waitingMs = server.clock.uptimeMs();
-      flight.ticket = entered instanceof Promise ? await entered : entered;
-      if (entered instanceof Promise) flight.audit?.took("apf-queue-wait", server.clock.uptimeMs() - waitingMs);
-      flight.waitedMs = server.clock.uptimeMs() - arrivedMs;
-      meter.waited(flight.waitedMs);
-      turn?.end();
-    }
+    if (!request.user) flight.audit?.took("authentication", flight.authenticationMs);
+    for (const [key, value] of Object.entries(flight.shown?.annotations ?? {})) flight.audit?.annotate(key, value);
+    const user = request.user ?? (await actingAs(request, asCaller, flight));
+    if (server.fairness && !request.user && !isLasting(info)) await takeTurn(server.fairness, request, info, user, flight);
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
     if (elsewhere) return await elsewhere;
-    if (!info.isResource) {
-      flight.metered.served();
-      for (const handler of server.paths) {
-        const found = await handler(request, user);
-        if (found) return found;
-      }
-      throw new NotServed();
+    return info.isResource ? await answerOfResource(request, info, user, flight) : await answerOfPath(request, user, flight);
+  }
+
+  /** Whom the caller is to be taken for: itself, unless it asks for another. Throws 403. */
+  async function actingAs(request: ServerRequest, asCaller: Attributes, { audit }: Flight): Promise<UserInfo> {
+    const startMs = server.clock.uptimeMs();
+    const { user, constraint } = await server.impersonate(asCaller, request).catch((error: unknown) => {
+      audit?.took("impersonation", server.clock.uptimeMs() - startMs);
+      throw unsniffed(request, error);
+    });
+    if (user !== asCaller.user) {
+      audit?.impersonated(user, constraint);
+      audit?.took("impersonation", server.clock.uptimeMs() - startMs);
     }
-    if (info.path.includes("//") && isNameless(request, server.registry)) throw badRequest("name must be provided");
-    const served = server.registry.find(info.group, info.version, info.resource);
-    if (!served || hasEmptyPart(info.path, info.rest)) throw new NotServed();
-    if (!served.custom && hasNoRoute(info, served.row)) throw new NotServed();
-    if (!served.custom && served.row.namespaced && info.namespace === "") info.namesNoNamespace ? refuseUnplaced(info, served.row) : refuseEverywhere(info, served.row.verbs);
-    if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
-    if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
-    if (served.custom && ((served.row.namespaced && info.namespace === "" && !isListing(info.verb)) || isElsewhere(info, served.row.namespaced))) throw new NotServed();
+    return user;
+  }
+
+  /** Throws TooManyRequests. */
+  async function takeTurn(fairness: NonNullable<ServerDeps["fairness"]>, request: ServerRequest, info: RequestInfo, user: UserInfo, flight: Flight): Promise<void> {
+    const arrivedMs = server.clock.uptimeMs();
+    const part = flight.span?.child("priorityandfairness", 1, {});
+    const entered = fairness(request, info, user);
+    const waitingMs = server.clock.uptimeMs();
+    flight.ticket = entered instanceof Promise ? await entered : entered;
+    if (entered instanceof Promise) flight.audit?.took("apf-queue-wait", server.clock.uptimeMs() - waitingMs);
+    flight.waitedMs = server.clock.uptimeMs() - arrivedMs;
+    meter.waited(flight.waitedMs);
+    part?.end();
+  }
+
+  async function answerOfPath(request: ServerRequest, user: UserInfo, flight: Flight): Promise<Answer> {
+    flight.metered.served();
+    for (const handler of server.paths) {
+      const found = await handler(request, user);
+      if (found) return found;
+    }
+    throw new NotServed();
+  }
+
+  async function answerOfResource(request: ServerRequest, info: ResourceRequestInfo, user: UserInfo, flight: Flight): Promise<Answer> {
+    const { shown } = flight;
+    const served = servedResource(request, info, server.registry);
     const warnings = flight.warnings = [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])]; // also of what turns out to be not there
-    const handler = (served.custom ? undefined : server.special(info)) ?? genericHandler(verbs, info, served); // where we do not serve metrics.k8s.io, a custom resource may
-    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings, audit: flight.audit, span: flight.span, metered: flight.metered, watched: info.verb === "watch" ? meter.watch(request, info) : undefined };
+    const handler = handlerOf(info, served, { special: server.special, verbs });
+    const isWatch = info.verb === "watch";
+    const scope: Scope = {
+      request, info, served, user, server, warnings, audit: flight.audit, span: flight.span, metered: flight.metered,
+      signal: shown?.ends && isWatch ? AbortSignal.any([request.signal, shown.ends]) : request.signal,
+      watched: isWatch ? meter.watch(request, info) : undefined,
+    };
     if (isDeprecated(served)) {
       meter.deprecated(info);
       flight.audit?.annotate("k8s.io/deprecated", "true");
@@ -207,8 +218,6 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   };
 }
 
-function isListing(verb: string): boolean { return verb === "list" || verb === "watch"; }
-
 /** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/requestinfo.go */
 function incomplete({ path, wire }: ServerRequest): Answer {
   const url = `${wire?.rawPath ?? path}${wire?.rawQuery ? `?${wire.rawQuery}` : ""}`.replace(/[&<>]/g, (sign) => (sign === "&" ? "&amp;" : sign === "<" ? "&lt;" : "&gt;"));
@@ -240,110 +249,4 @@ function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, took
     return audit.stage("ResponseComplete");
   }
   if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
-}
-
-/** Throws 401. */
-export async function authenticate(server: Pick<ServerDeps, "authenticator" | "log">, request: ServerRequest): Promise<Authenticated> {
-  try {
-    return (await server.authenticator.authenticate(request, request.signal)) ?? { user: ANONYMOUS };
-  } catch (error) {
-    if (error instanceof StatusError) throw error;
-    server.log.warn("a request could not be authenticated", { path: request.path, error });
-    throw unauthorized();
-  }
-}
-
-/** Throws 403. */
-export async function authorize(authorizer: Authorizer, attributes: Attributes): Promise<void> {
-  const { decision, reason } = await authorizer.authorize(attributes);
-  if (decision !== "allow") throw refused(attributes, reason);
-}
-
-/** What authorization refuses tells of what it was asked: no browser is to take it for anything else. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/responsewriters/errors.go */
-export function unsniffed(request: ServerRequest, error: unknown): unknown {
-  request.setHeader?.("X-Content-Type-Options", "nosniff");
-  return error;
-}
-
-export function refused(attributes: Attributes, reason: string): StatusError {
-  const { user, ...attempt } = attributes;
-  return notAllowed(attributes.isResource ? { ...attempt, user: user.name, path: undefined } : { ...attempt, user: user.name }, reason);
-}
-
-export function attributesOf(info: RequestInfo, request: ServerRequest, user: UserInfo): Attributes {
-  if (!info.isResource) return { ...info, user };
-  const { verb, group, version, resource, subresource, namespace, name, path } = info;
-  const selects = SELECTING.has(verb) && !(verb === "watch" && OLD_WATCH.test(path));
-  return {
-    isResource: true, verb, group, version, resource, subresource, namespace, name, path, user,
-    labelSelector: selects ? request.query.get("labelSelector") ?? undefined : undefined,
-    fieldSelector: selects ? request.query.get("fieldSelector") ?? undefined : undefined,
-  };
-}
-
-/** What is asked for is some of what there is, and authorizers may look at which; of the old form of watches not all take selectors. Source: kubernetes v1.36 apiserver/pkg/endpoints/request/requestinfo.go */
-const SELECTING: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
-const OLD_WATCH = /^\/+(?:api|apis\/+[^/]+)\/+[^/]+\/+watch\//;
-
-/** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, through a namespace to what lives in none, and by the old form …/proxy/pods. */
-function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced }: ServedResource["row"]): boolean {
-  const { verb, name, subresource, isBelowRoutes } = info;
-  if (verb === "proxy" || isBelowRoutes || isElsewhere(info, namespaced)) return true;
-  if (subresource !== "") return !subresources.some((one) => one.name === subresource);
-  const isCollection = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
-  return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));
-}
-
-/** …/pods//log: the way is there, and only the name is missing. */
-const NAMELESS = /^(\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?[^/]+\/)(\/[^/].*)$/;
-
-function isNameless({ method, path, query }: ServerRequest, registry: ServerDeps["registry"]): boolean {
-  const [, before, after] = NAMELESS.exec(path) ?? [];
-  const named = before === undefined ? undefined : requestInfo(method, `${before}x${after}`, query);
-  if (!named?.isResource || named.name !== "x" || named.subresource === "" || hasEmptyPart(named.path, named.rest)) return false;
-  const served = registry.find(named.group, named.version, named.resource);
-  return served !== undefined && !served.custom && !hasNoRoute(named, served.row);
-}
-
-function isElsewhere({ namespace, namesNoNamespace, resource, name }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && !(resource === "namespaces" && name === namespace); }
-
-/** Where the namespace's place in the path is empty, those of all namespaces are listed and watched; for the rest there is none. Throws 400 and 405. */
-function refuseUnplaced(info: ResourceRequestInfo, { verbs, subresources }: ServedResource["row"]): void {
-  const { verb, name, subresource } = info;
-  const allowed: readonly string[] = subresource === "" ? verbs : subresources.find((one) => one.name === subresource)?.verbs ?? [];
-  if (!allowed.includes(verb) || (NAMED.has(verb) && name === "") || (verb === "create" && (name === "") !== (subresource === ""))) throw methodNotAllowed();
-  const isCollection = subresource === "" && (verb === "list" || verb === "watch" || verb === "create"); // with a name where a field selector asks for one
-  if (!isCollection) throw badRequest("Namespace parameter required.");
-}
-
-/** Of what lives in namespaces all of them together can be listed and watched, and nothing else done: upstream's router has no way there. Throws 404 and 405. */
-function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly string[]): void {
-  const isList = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
-  if (!allowed.includes("list") || (name !== "" && !isList)) throw new NotServed();
-  if (!isList) throw methodNotAllowed();
-}
-
-/** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */
-function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store, custom }: ServedResource): ResourceHandler {
-  const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
-  if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
-  if (!allowed || isElsewhere(info, row.namespaced)) throw new NotServed();
-  const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
-  if (!handler || !store || !allowed.includes(info.verb) || !(custom || fitsPath(info, row.namespaced)))
-    throw custom || (info.verb === "watch" && allowed.includes("list")) ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
-  return async (scope) => {
-    const printable = isPrintable(scope);
-    checkAcceptable(scope, printable);
-    const answer = await handler(scope);
-    return printable || answer.type !== "object" ? answer : { ...answer, printedAs: undefined };
-  };
-}
-
-/** Verbs that are about one object. */
-const NAMED: ReadonlySet<string> = new Set(["get", "update", "patch", "delete"]);
-
-/** One object is named, a collection is not; objects are made where they will be. */
-function fitsPath({ verb, name, subresource, namespace, namesNoNamespace }: ResourceRequestInfo, namespaced: boolean): boolean {
-  if (NAMED.has(verb)) return name !== "";
-  return verb !== "create" || ((name === "") === (subresource === "") && (!namespaced || namespace !== "" || namesNoNamespace));
 }

@@ -9,7 +9,7 @@ import { encodeJson } from "../api/codec/json.ts";
 import { lengthOf } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { cutOff } from "../net/http-body.ts";
+import { cutOff } from "../net/cut-off.ts";
 import type { Connection } from "../net/connections.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";

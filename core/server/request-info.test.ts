@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { attributesOf } from "./handler.ts";
+import { attributesOf } from "./access.ts";
 import type { ServerRequest } from "./request.ts";
 import { hasEmptyPart, requestInfo } from "./request-info.ts";
 

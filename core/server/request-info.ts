@@ -9,6 +9,7 @@ import { parseFieldSelector } from "../api/meta/field-selector.ts";
 import { withoutLast } from "../api/meta/linear.ts";
 import { pathSegmentName } from "../api/meta/names.ts";
 import type { Verb } from "../api/request/attributes.ts";
+import { isTrue } from "../api/request/query.ts";
 
 export interface ResourceRequestInfo {
   readonly isResource: true;
@@ -102,11 +103,6 @@ function decodePart(part: string): string {
   } catch {
     return part; // not an escape after all: the name will simply not be found
   }
-}
-
-/** A boolean of a query, as Go's conversion reads it. Absent is false. */
-export function isTrue(value: string | null): boolean {
-  return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
 /** A list of metadata.name=x, whatever else it selects, is a request for that one object, which is how RBAC's resourceNames come to apply to lists. */

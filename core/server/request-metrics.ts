@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/metrics/metrics.go, apiserver/pkg/endpoints/handlers/metrics/metrics.go, apiserver/pkg/endpoints/filterlatency, pkg/endpoints/filters/metrics.go
  */
 import type { Clock } from "../lifecycle/clock.ts";
+import { once } from "../lifecycle/once.ts";
 import { doubling, type Labels, type Metrics } from "../observe/metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
@@ -93,8 +94,8 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
     const labels = requestLabels(request, info);
     const { verb = "", group = "", resource = "", subresource = "" } = labels;
     const made: Kind = {
-      labels, codes: new Map(), duration: duration.with(labels), sli: labels["dry_run"] === "" ? lazily(() => sli.with(withoutDryRun(labels))) : undefined,
-      own: lazily(() => own.with({ group, resource, subresource, verb })), sent: lazily(() => bodies.with({ group, resource, verb: info.verb === "deletecollection" ? "delete_collection" : info.verb })), sized: undefined,
+      labels, codes: new Map(), duration: duration.with(labels), sli: labels["dry_run"] === "" ? once(() => sli.with(withoutDryRun(labels))) : undefined,
+      own: once(() => own.with({ group, resource, subresource, verb })), sent: once(() => bodies.with({ group, resource, verb: info.verb === "deletecollection" ? "delete_collection" : info.verb })), sized: undefined,
     };
     if (verb === "GET" || verb === "LIST") { // of what is read alone
       const size = sizes.with(withoutDryRun(labels));
@@ -125,9 +126,9 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
   const decisions = metrics.counter("authorization_attempts_total", "[ALPHA] Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'.");
   const authorization = metrics.histogram("authorization_duration_seconds", "[ALPHA] Authorization duration in seconds broken out by result.", AUTH_BUCKETS);
   const outcome = (result: string): Outcome => ({ attempts: attempts.with({ result }), duration: authentication.with({ result }) });
-  const authenticated = { success: lazily(() => outcome("success")), failure: lazily(() => outcome("failure")), error: lazily(() => outcome("error")) };
+  const authenticated = { success: once(() => outcome("success")), failure: once(() => outcome("failure")), error: once(() => outcome("error")) };
   const decided = Object.fromEntries([["allow", "allowed"], ["deny", "denied"], ["no-opinion", "no-opinion"], ["error", "error"]].map(([decision, result]) =>
-    [decision!, lazily(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion" | "error", () => Outcome>;
+    [decision!, once(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion" | "error", () => Outcome>;
   const names = new Map<string, { inc(): void }>();
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
   const eventSizes = metrics.histogram("apiserver_watch_events_sizes", "[ALPHA] Watch event size distribution in bytes", doubling(1024, 8));
@@ -203,7 +204,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
     watch(request, info) {
       const { group, version, resource } = info;
       const counter = events.with({ group, version, resource });
-      const sizesOf = lazily(() => eventSizes.with({ group, version, resource }));
+      const sizesOf = once(() => eventSizes.with({ group, version, resource }));
       const startMs = clock.uptimeMs();
       let lasting: { end(): void } | undefined;
       return {
@@ -257,11 +258,6 @@ const KINDS_MAX = 5_000;
 function withoutDryRun({ dry_run: _, ...labels }: Labels): Labels { return labels; }
 
 function withoutComponent({ component: _, ...labels }: Labels): Labels { return labels; }
-
-function lazily<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => (made ??= make());
-}
 
 /** One series for all who are no part of the system: there may be many. Source: pkg/endpoints/filters/metrics.go compressUsername */
 function userLabel(name: string): string {

@@ -1,8 +1,8 @@
 /** A request as the chain sees it: from the network, or from a caller in this process. */
 import type { Readable } from "node:stream";
 import type { HeaderPairs } from "../net/response-head.ts";
-import type { PeerCertificate } from "../authn/authenticator.ts";
 import type { UserInfo } from "../api/request/user.ts";
+import type { PeerCertificate } from "../net/tls.ts";
 
 export type RequestBody =
   /** From the network: bytes of a media type. */

@@ -7,8 +7,8 @@ import * as http2 from "node:http2";
 import type { Readable } from "node:stream";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
-import type { HeaderPairs } from "../../core/net/http1-client.ts";
 import "../../core/net/unasked-streams.ts";
+import type { HeaderPairs } from "../../core/net/response-head.ts";
 import { dialEndpoint } from "./dial-endpoint.ts";
 import { dialSecurely, keyOf, type UpstreamTls } from "./upstreams.ts";
 

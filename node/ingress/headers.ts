@@ -2,7 +2,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import type { HeaderEdit, RoutedRequest } from "../../core/ingress/route-table.ts";
 import type { Field, Framing, RequestHead, ResponseHead } from "../../core/net/http1-head.ts";
-import type { HeaderPairs } from "../../core/net/http1-client.ts";
+import type { HeaderPairs } from "../../core/net/response-head.ts";
 
 /** Source: RFC 9110 section 7.6.1 */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"]);

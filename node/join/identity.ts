@@ -13,9 +13,10 @@
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { fileText } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { generateKey, keyPem } from "../../core/pki/authority.ts";
-import { ensurePrivateDirectory, readIfExists, writeDurably } from "../../core/pki/durable-file.ts";
+import { ensurePrivateDirectory, writeDurably } from "../../core/pki/durable-file.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
 import { copiesIn, copyKept, type KeptFiles, mendKept } from "../../core/pki/kept-twice.ts";
 import { type Leaf, parseLeaf, readLeaf } from "../../core/pki/leaf.ts";
@@ -54,10 +55,10 @@ export class NodeIdentity {
     for (const files of keptIn(dir)) await mendKept(files, log);
     const identity = new NodeIdentity(dir, nodeName, await ensureMachineKey(join(dir, "machine.key"), log));
     const ours = (leaf: Leaf | undefined): Leaf | undefined => (leaf && sameBytes(leaf.certificate.subjectRaw, encodeSubject(kubeletSubject(nodeName))) ? leaf : undefined);
-    identity.#ca = (await readIfExists(identity.#path("server-ca.crt"))) || undefined;
+    identity.#ca = (await fileText(identity.#path("server-ca.crt"))) || undefined;
     identity.#client = ours(await readLeaf(dir, CLIENT));
     identity.#serving = ours(await readLeaf(dir, SERVING));
-    identity.#cluster = readCluster(await readIfExists(identity.#path("cluster.json")));
+    identity.#cluster = readCluster(await fileText(identity.#path("cluster.json")));
     await identity.#copy();
     return identity;
   }
@@ -86,7 +87,7 @@ export class NodeIdentity {
 
   async setCluster(cluster: Cluster): Promise<void> {
     const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
-    if (text !== (await readIfExists(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
+    if (text !== (await fileText(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
     this.#cluster = cluster;
     await this.#copy();
   }
@@ -135,7 +136,7 @@ function isPrivateKey(text: string): boolean {
 
 /** One that the disk has damaged, with its copy, is put aside: a node that still has its certificate says in its Node that it is another machine now, and pods must not wait for that key. */
 async function ensureMachineKey(path: string, log: Pick<Log, "error"> | undefined): Promise<KeyObject> {
-  const found = await readIfExists(path);
+  const found = await fileText(path);
   if (found !== undefined) {
     try {
       return createPrivateKey(found);

@@ -7,8 +7,9 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { fileText } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
-import { readIfExists, writeDurably } from "../../core/pki/durable-file.ts";
+import { writeDurably } from "../../core/pki/durable-file.ts";
 
 interface Refused { readonly times: number; readonly lastMs: number; /** A hash: another token is another try. */ readonly token: string }
 
@@ -27,7 +28,7 @@ export function refusalsIn(dir: string, { clock, log }: { readonly clock: Pick<C
   const hash = (token: string): string => createHash("sha256").update(token).digest("hex").slice(0, 16);
 
   async function before(token: string): Promise<Refused | undefined> {
-    const found = read(await readIfExists(path));
+    const found = read(await fileText(path));
     return found?.token === hash(token) ? found : undefined;
   }
 

@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff), pkg/kubelet/kubelet.go (HasExpiredFunc), client-go util/flowcontrol/backoff.go
  */
+import { formatDurationMs } from "../../core/api/meta/duration.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 
 export const CRASH_BACKOFF = { minMs: 10_000, maxMs: 300_000 };
@@ -51,8 +52,4 @@ export class CrashBackoff {
 }
 
 /** As Go prints a duration of whole seconds: 10s, 1m20s, 5m0s. */
-export function formatSeconds(ms: number): string {
-  const seconds = Math.round(ms / 1000);
-  const [hours, minutes, rest] = [Math.floor(seconds / 3600), Math.floor((seconds % 3600) / 60), seconds % 60];
-  return `${hours > 0 ? `${hours}h` : ""}${hours > 0 || minutes > 0 ? `${minutes}m` : ""}${rest}s`;
-}
+export function formatSeconds(ms: number): string { return formatDurationMs(Math.round(ms / 1000) * 1000); }

@@ -6,6 +6,7 @@
  */
 import { readdir, readlink, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { ifThere } from "../../core/lifecycle/if-there.ts";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import { isCriNotFound } from "../cri/client.ts";
 import type { KubeletContext } from "./context.ts";
@@ -73,14 +74,7 @@ export async function removePodLogs({ settings: { dataDir, podLogsDir, container
   }
 }
 
-async function namesIn(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-}
+async function namesIn(directory: string): Promise<readonly string[]> { return (await ifThere(readdir(directory))) ?? []; }
 
 async function gone(call: Promise<unknown>): Promise<void> {
   try {

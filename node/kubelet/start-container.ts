@@ -8,6 +8,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { ifThere } from "../../core/lifecycle/if-there.ts";
 import { CriError } from "../cri/client.ts";
 import type { ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import { containerConfig } from "./containers/container-config.ts";
@@ -178,12 +179,8 @@ function hostsFile({ settings, machine: { os } }: KubeletContext, pod: Pod, podI
 
 /** Where no record of earlier containers is left, their logs still tell how many there were. */
 async function restartsInLogs(directory: string): Promise<number> {
-  try {
-    return restartCountOf(await readdir(directory));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
-    throw error;
-  }
+  const names = await ifThere(readdir(directory));
+  return names ? restartCountOf(names) : 0;
 }
 
 /** What the next container's count is, by the names of its predecessors' logs, whoever has rotated those. Source: calcRestartCountByLogDir */

@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { ifThereSync } from "../../core/lifecycle/if-there.ts";
 import type { PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import type { KubeletContext } from "./context.ts";
 import { nodeReference } from "./node/node-reference.ts";
@@ -35,13 +36,7 @@ export function tellResolverProblem({ settings: { resolvConf: path, clusterDomai
 }
 
 function hostResolver(path: string): Resolver | undefined {
-  if (path === "") return undefined;
-  try {
-    return parseResolvConf(readFileSync(path, "utf8"));
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  return path === "" ? undefined : ifThereSync(() => parseResolvConf(readFileSync(path, "utf8")));
 }
 
 /** Throws an Error for the user; the event is recorded by the caller. */

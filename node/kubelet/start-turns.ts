@@ -7,6 +7,7 @@
  *   await turns.run(() => cri.call("RuntimeService/RunPodSandbox", …), { signal });
  */
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { Places } from "../../core/lifecycle/places.ts";
 
 export interface StartTurns {
   /** `begun`: of a pod that has its sandbox, which goes before those that have nothing yet. Throws the signal's reason if that comes before its turn. */
@@ -26,33 +27,13 @@ export function startsAtATime({ cpus, memoryBytes }: { readonly cpus: number; re
 }
 
 export function startTurns({ max, clock }: { readonly max: number; readonly clock: Pick<Clock, "after"> }): StartTurns {
-  const waiting = { begun: new Set<() => void>(), fresh: new Set<() => void>() };
-  let free = max;
-
-  function next(): void {
-    const queue = waiting.begun.size > 0 ? waiting.begun : waiting.fresh;
-    const [first] = queue;
-    if (first === undefined) return void free++;
-    queue.delete(first);
-    first();
-  }
-
-  async function turn(queue: Set<() => void>, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    if (free > 0) return void free--;
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const quit = (): void => { if (queue.delete(resolve)) reject(signal.reason); };
-    queue.add(resolve);
-    signal.addEventListener("abort", quit, { once: true });
-    await promise.finally(() => signal.removeEventListener("abort", quit));
-  }
-
+  const places = new Places(max);
   return {
     async run(work, { signal, begun = false }) {
-      await turn(begun ? waiting.begun : waiting.fresh, signal);
+      await places.take(signal, { urgent: begun });
       let holds = true;
       const handOn = (): void => {
-        if (holds) next();
+        if (holds) places.give();
         holds = false;
       };
       const late = clock.after(TURN_MS_MAX, handOn);

@@ -4,6 +4,7 @@
  */
 import { lstat, mkdir, readlink, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
+import { ifThere, isNotThere } from "../../core/lifecycle/if-there.ts";
 import type { Log } from "../../core/observe/log.ts";
 
 /** The name under which others know our directory. */
@@ -11,9 +12,7 @@ export async function wellKnownDirectory(dataDir: string, { path, log }: { reado
   if (path === "" || resolve(dataDir) === path) return dataDir;
   try {
     if (await isOurs(path, dataDir)) return path;
-    await rmdir(path).catch((error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOENT") throw error; // not empty, or something is mounted there: somebody else's
-    });
+    await ifThere(rmdir(path)); // throws where it is not empty, or something is mounted there: somebody else's
     await mkdir(dirname(path), { recursive: true });
     await symlink(dataDir, path);
     return path;
@@ -32,7 +31,7 @@ async function isOurs(path: string, dataDir: string): Promise<boolean> {
     }
     if ((await readlink(path)) === dataDir) return true;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
+    if (isNotThere(error)) return false;
     throw error;
   }
   throw new Error(`${path} is a link to elsewhere`);

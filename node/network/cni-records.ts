@@ -7,6 +7,7 @@
 import { statfsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ifThere } from "../../core/lifecycle/if-there.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, ExecError } from "../os/exec.ts";
 
@@ -37,14 +38,7 @@ export async function recordPaths({ resultsDir, network }: Omit<RecordsOptions, 
 }
 
 /** None where there is no directory. */
-export async function namesIn(directory: string): Promise<readonly string[]> {
-  try {
-    return await readdir(directory);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-}
+export async function namesIn(directory: string): Promise<readonly string[]> { return (await ifThere(readdir(directory))) ?? []; }
 
 export async function readRecords(options: RecordsOptions): Promise<{ readonly path: string; readonly record: CniRecord }[]> {
   const { network, log } = options;

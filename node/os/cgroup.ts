@@ -8,6 +8,7 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { ifThereSync } from "../../core/lifecycle/if-there.ts";
 import { windowsCgroups } from "./cgroup.windows.ts";
 import { parseMountinfo } from "./mount-table.ts";
 
@@ -244,12 +245,8 @@ function killTree(directory: string): void {
 }
 
 function directories(path: string): string[] {
-  try {
-    return readdirSync(path, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
+  const entries = ifThereSync(() => readdirSync(path, { withFileTypes: true })) ?? [];
+  return entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
 }
 
 function textOf(path: string): string | undefined {

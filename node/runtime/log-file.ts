@@ -3,6 +3,7 @@
  * needs no signal, which matters because containerd knows none for it. On a disk without room for both it is lost: that room is needed.
  */
 import { copyFile, rename, rm, stat, truncate } from "node:fs/promises";
+import { ifThere } from "../../core/lifecycle/if-there.ts";
 
 /** Two of these are kept at most: some days of a busy node's log, and little flash. */
 const LOG_BYTES_MAX = 8 << 20;
@@ -18,11 +19,4 @@ export async function trimLog(path: string, bytesMax = LOG_BYTES_MAX): Promise<b
   return true;
 }
 
-async function sizeBytes(path: string): Promise<number> {
-  try {
-    return (await stat(path)).size;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
-    throw error;
-  }
-}
+async function sizeBytes(path: string): Promise<number> { return (await ifThere(stat(path)))?.size ?? 0; }

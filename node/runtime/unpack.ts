@@ -12,6 +12,7 @@ import { Readable } from "node:stream";
 import { crc32, createZstdDecompress } from "node:zlib";
 import { existsSync } from "node:fs";
 import { fileText, isUnreadable } from "../../core/lifecycle/file-text.ts";
+import { ifThere } from "../../core/lifecycle/if-there.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { identify, runningPrograms } from "./process-identity.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";
@@ -198,10 +199,7 @@ function safePath(path: string): string {
 
 /** A link that always leads somewhere: replaced by rename. */
 async function pointTo(link: string, target: string): Promise<void> {
-  const now = await readlink(link).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
+  const now = await ifThere(readlink(link));
   if (now === target) return;
   await rm(`${link}.${process.pid}.new`, { force: true });
   await symlink(target, `${link}.${process.pid}.new`);

@@ -1,9 +1,9 @@
+import type { HeaderPairs } from "../../net/response-head.ts";
 /**
  * This server itself as the one to ask: webhooks of extension API servers are found behind it, under /apis. It need not show itself who it is.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/webhook/authentication.go NewDefaultAuthenticationInfoResolverWrapper
  */
-import type { HeaderPairs } from "../../net/http1-client.ts";
 
 /** A POST. */
 export interface SelfQuestion {

@@ -15,8 +15,6 @@ import { assemble, type Part, type Piece } from "./pieces.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
 import { BackwardWriter, FIXED64, GROUP_END, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "../../protobuf/wire.ts";
 
-export { ProtobufError };
-
 /** What precedes every message: "k8s" and a zero. */
 const PREFIX = Uint8Array.of(0x6b, 0x38, 0x73, 0x00);
 /** Messages in messages. A schema in a schema is three of them. */

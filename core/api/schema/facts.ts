@@ -22,8 +22,6 @@ import apiregistrationText from "./facts-apiregistration.txt" with { type: "text
 import emissionText from "./facts-emission.txt" with { type: "text" };
 import factsText from "./facts.txt" with { type: "text" };
 
-export type { GroupVersionKind };
-
 export type Scalar = "string" | "bool" | "int32" | "int64" | "float64" | "bytes";
 
 /** Types whose JSON is not what their Go struct suggests. `any` and `json` are arbitrary JSON values; `rawExtension` and `fieldsV1` are objects. */

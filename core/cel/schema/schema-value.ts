@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/cel/common/valuesunstructured.go
  */
 import { parseDurationNs } from "../../api/meta/duration.ts";
+import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { INT64_SIZE, toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
@@ -15,15 +16,13 @@ import { struct } from "../check/type.ts";
 import { additionalOf, isEmbedded, itemsOf, withObjectMeta, type JsonSchema } from "./declared-type.ts";
 import { escapeName, unescapeName } from "./escape.ts";
 
-type JsonObject = Readonly<Record<string, unknown>>;
-
 const PRESERVED = struct("unknown");
 
 export function valueOf(json: unknown, schema: JsonSchema): Value {
   if (json === null || json === undefined) return schema.nullable ? null : new EvalError("invalid data, got null for schema with nullable=false");
   if (schema["x-kubernetes-int-or-string"] === true) return intOrString(json);
   switch (schema.type) {
-    case "object": return isObject(json) ? new SchemaObject(json, isEmbedded(schema) ? withObjectMeta(schema) : schema) : new EvalError("invalid data, expected a map for the provided schema with type=object");
+    case "object": return isMap(json) ? new SchemaObject(json, isEmbedded(schema) ? withObjectMeta(schema) : schema) : new EvalError("invalid data, expected a map for the provided schema with type=object");
     case "array": return listValue(json, schema);
     case "string": return typeof json === "string" ? textValue(json, schema.format) : new EvalError(`invalid data, expected string, got ${goType(json)}`);
     case "number": return typeof json === "number" || typeof json === "bigint" ? Number(json) : new EvalError(`invalid data, expected float, got ${goType(json)}`);
@@ -34,8 +33,6 @@ export function valueOf(json: unknown, schema: JsonSchema): Value {
   return new EvalError(
     `invalid type, expected object, array, number, integer, boolean or string, or no type with x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got ${schema.type ?? ""}`);
 }
-
-function isObject(json: unknown): json is JsonObject { return typeof json === "object" && json !== null && !Array.isArray(json); }
 
 /** What no 64 bits hold is a float. */
 function whole(json: unknown): bigint | undefined {
@@ -196,13 +193,13 @@ class MapList extends SchemaList {
     for (const element of elementsOf(other)) byKey.set(this.#keyOf(element), element);
     return new MapList([...byKey.values()], this.items, this.#keys);
   }
-  #keyOf(element: unknown): string { return keyOf(this.#keys.map((key) => (isObject(element) ? (element[key] ?? null) : null))); }
+  #keyOf(element: unknown): string { return keyOf(this.#keys.map((key) => (isMap(element) ? (element[key] ?? null) : null))); }
 }
 
 class SchemaObject extends Mapping {
-  readonly json: JsonObject;
+  readonly json: JsonMap;
   readonly #schema: JsonSchema;
-  constructor(json: JsonObject, schema: JsonSchema) { super(); this.json = json; this.#schema = schema; }
+  constructor(json: JsonMap, schema: JsonSchema) { super(); this.json = json; this.#schema = schema; }
 
   override get size(): number { return Object.keys(this.json).length; }
 

@@ -11,6 +11,7 @@ import { closeSync, openSync, readFileSync, readSync, truncateSync } from "node:
 import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
+import { ifThereSync } from "../../lifecycle/if-there.ts";
 import type { Log } from "../../observe/log.ts";
 
 /** JSON texts by key. Undefined: the key is deleted. */
@@ -49,7 +50,7 @@ export class JournalFile {
 
   #open(log: Log): void {
     const path = this.#path;
-    const bytes = readIfThere(path);
+    const bytes = ifThereSync(() => readFileSync(path));
     if (bytes === undefined) return;
     const { end, damaged } = this.#load(bytes);
     this.#size = end;
@@ -190,14 +191,5 @@ function closingQuote(text: string): number {
   for (let i = 2; ; i++) {
     if (text[i] === "\\") i++;
     else if (text[i] === '"') return i;
-  }
-}
-
-function readIfThere(path: string): Buffer | undefined {
-  try {
-    return readFileSync(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
   }
 }

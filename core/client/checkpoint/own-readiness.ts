@@ -6,6 +6,7 @@
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import type { ApiRequest, ApiWatchEvent } from "../transport.ts";
 
 const POD_STATUS = /^\/api\/v1\/namespaces\/[^/]+\/pods\/[^/]+\/status$/;
@@ -26,7 +27,7 @@ export class OwnReadiness {
     if (method !== "PATCH" || !POD_STATUS.test(path)) return;
     const { metadata, status } = (body ?? {}) as Partial<Pod>;
     if (!metadata?.uid) return;
-    const isReady = status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") === true;
+    const isReady = isConditionTrue(status?.conditions, "Ready");
     if (isReady === this.#ready.has(metadata.uid)) return;
     if (isReady) this.#ready.add(metadata.uid);
     else this.#ready.delete(metadata.uid);

@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import type { AttachedVolume, Node, PersistentVolume, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
-import { findCondition } from "../conditions.ts";
 
 /** A volume that a pod on the node uses. */
 export interface Wanted {
@@ -121,7 +121,7 @@ export function isOutOfService({ spec }: Readonly<Node>): boolean {
 }
 
 export function isHealthy({ status }: Readonly<Node>): boolean {
-  return findCondition(status?.conditions, "Ready")?.status === "True";
+  return isConditionTrue(status?.conditions, "Ready");
 }
 
 /** The name every attacher and kubelet expects. */

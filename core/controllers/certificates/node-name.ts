@@ -9,6 +9,7 @@
  */
 import type { CertificateSigningRequest } from "../../api/gen/certificates.v1.ts";
 import type { Node } from "../../api/gen/core.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import type { Index } from "../../client/informer.ts";
 import { MACHINE_ANNOTATION, machineOf } from "../../pki/machine-key.ts";
@@ -32,7 +33,7 @@ export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly no
   if (node) {
     const owner = node.metadata.annotations?.[MACHINE_ANNOTATION];
     if (owner !== undefined) return owner === machine ? undefined : `node ${name} is another machine: ${advice}`;
-    return isReady(node) ? `node ${name} is another machine, and alive: ${advice}` : undefined;
+    return isConditionTrue(node.status?.conditions, "Ready") ? `node ${name} is another machine, and alive: ${advice}` : undefined;
   }
   for (const other of others) {
     if (other.metadata.uid === csr.metadata.uid || other.spec.signerName !== csr.spec.signerName || !isApproved(other) || nodeNameOf(other) !== name || machineOfRequest(other) === machine) continue;
@@ -55,5 +56,3 @@ export function nodeNameOf(csr: Csr): string { return requestOf(csr).subject.com
 export function machineOfRequest({ metadata, spec }: Csr): string | undefined {
   return machineOf(metadata.annotations, Buffer.from(spec.request, "base64").toString());
 }
-
-function isReady({ status }: Readonly<Node>): boolean { return status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false; }

@@ -5,10 +5,11 @@
  * Source: kubernetes v1.36 pkg/controller/deployment/{sync,recreate,rolling}.go
  */
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { annotationsOf, controllerOf, controllerRef, type NewObject, namespaceOf } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { REPLICA_SETS } from "../../client/resources.ts";
-import { findCondition, sameValue, withCondition } from "../conditions.ts";
+import { sameValue, withCondition } from "../conditions.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import { templateHash } from "../template-hash.ts";

@@ -4,9 +4,10 @@
  * Source: kubernetes v1.36 pkg/controller/deployment/{sync,progress}.go, util/deployment_util.go (rules, reasons and messages)
  */
 import type { Deployment, DeploymentCondition, DeploymentStatus, ReplicaSet } from "../../api/gen/apps.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition, withCondition, withoutCondition } from "../conditions.ts";
+import { withCondition, withoutCondition } from "../conditions.ts";
 import { fenceposts, replicasOf } from "./plan.ts";
 
 type Set = Readonly<ReplicaSet>;

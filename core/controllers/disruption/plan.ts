@@ -6,11 +6,11 @@
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "../../api/gen/policy.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { scaleIntOrPercent } from "../../api/meta/int-or-string.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition } from "../conditions.ts";
 import { isReady, isTerminal, podCondition } from "../pod-state.ts";
 import { isFarAhead } from "../wrong-clock.ts";
 

@@ -8,9 +8,9 @@
  */
 import type { Node, Service } from "../../api/gen/core.v1.ts";
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import { annotationsOf, labelsOf } from "../../api/meta/object-meta.ts";
-import { findCondition } from "../conditions.ts";
 import { type Layout, type SlicePlan, written } from "./plan.ts";
 
 type Slice = Readonly<EndpointSlice>;
@@ -183,4 +183,4 @@ function most(zones: ReadonlyMap<string, number>): readonly [zone: string, count
   return [...zones].reduce<readonly [string, number]>((best, one) => (one[1] > best[1] ? one : best), ["", 0]);
 }
 
-function isReady({ status }: Readonly<Node>): boolean { return findCondition(status?.conditions, "Ready")?.status === "True"; }
+function isReady({ status }: Readonly<Node>): boolean { return isConditionTrue(status?.conditions, "Ready"); }

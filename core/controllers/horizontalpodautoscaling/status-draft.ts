@@ -1,11 +1,12 @@
 /** An autoscaler's status while the autoscaler is looked at: its conditions change step by step, and are written once. */
 import type { HorizontalPodAutoscaler, HorizontalPodAutoscalerCondition, HorizontalPodAutoscalerStatus } from "../../api/gen/autoscaling.v2.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import type { Client } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { Informer } from "../../client/informer.ts";
 import { HORIZONTAL_POD_AUTOSCALERS } from "../../client/resources.ts";
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
-import { findCondition, sameValue } from "../conditions.ts";
+import { sameValue } from "../conditions.ts";
 import { messageOf } from "../pod-control.ts";
 import type { Said } from "./behavior.ts";
 

@@ -7,6 +7,7 @@
 import type { Node, Service, ServicePort, ServiceStatus } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { IngressLoadBalancerIngress } from "../../api/gen/networking.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { isDeleting, keyOf, labelsOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { nodeAddresses } from "../../client/node-addresses.ts";
 import { isOurNode } from "../../client/our-nodes.ts";
@@ -14,7 +15,6 @@ import { doorsOf, GATEWAY_SERVICE_LABELS, ownServiceName, portName, type Protoco
 import { GATEWAY_GROUP, type Gateway } from "../../ingress/gateway-types.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
 import { parseIp } from "../../net/cidr.ts";
-import { findCondition } from "../conditions.ts";
 
 export const INGRESS_SLICE_MANAGER = "coracle-ingress";
 const LABELS = { "app.kubernetes.io/name": "coracle-ingress" };
@@ -71,7 +71,7 @@ export function ingressSlices(service: Readonly<Service>, nodes: readonly Readon
   return (["IPv4", "IPv6"] as const).filter((family) => service.spec?.ipFamilies?.includes(family)).flatMap((addressType) => {
     const endpoints = usable.flatMap((node) => {
       const address = nodeAddresses(node, "InternalIP").find((one) => parseIp(one)?.family === (addressType === "IPv4" ? 4 : 6));
-      const ready = findCondition(node.status?.conditions, "Ready")?.status === "True";
+      const ready = isConditionTrue(node.status?.conditions, "Ready");
       return address === undefined ? [] : [{ addresses: [address], conditions: { ready, serving: ready, terminating: false }, nodeName: node.metadata.name }];
     });
     const chunks = Array.from({ length: Math.max(1, Math.ceil(endpoints.length / ENDPOINTS_MAX)) }, (_, i) => endpoints.slice(i * ENDPOINTS_MAX, (i + 1) * ENDPOINTS_MAX));

@@ -9,13 +9,13 @@
 import type { Job, JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { PodGroup } from "../../api/gen/scheduling.v1alpha2.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { JOBS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
-import { findCondition } from "../conditions.ts";
 import { type Call, type Change, type Controller, controllerKey, delayed, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
@@ -126,7 +126,7 @@ export function jobControllers({ groupsJobs = false, client, informers, events, 
     if (plan.create + plan.remove.length > 0) log.info("managing pods", { active, create: plan.create, remove: plan.remove.length });
     active += created - removed.length;
     terminating += removed.length;
-    ready -= removed.filter((pod) => findCondition(pod.status?.conditions, "Ready")?.status === "True").length;
+    ready -= removed.filter((pod) => isConditionTrue(pod.status?.conditions, "Ready")).length;
     if (failure !== undefined) end = undefined; // not all is as it should be: the end can wait for the next try
     if (!isEnding) {
       const { completions } = view.spec;

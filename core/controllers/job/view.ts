@@ -5,10 +5,10 @@
  */
 import type { Job, JobCondition, JobSpec, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition } from "../conditions.ts";
 import { isActive, isReady, isTerminal } from "../pod-state.ts";
 import { Indexes } from "./indexes.ts";
 import { allIndexFailures, endedMs, hasFailed, indexFailures, indexOf, isIndexed, isTracked } from "./pods.ts";

@@ -8,10 +8,10 @@
  * away is asked again later; one that no longer exists took its directories with it. Sizes are not enforced: the disk is shared.
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { annotationsOf, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
-import { findCondition } from "../conditions.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
@@ -125,4 +125,4 @@ export function localStorageController({ client, informers, events, directories 
   }
 }
 
-function isNodeReady({ status }: Readonly<Node>): boolean { return findCondition(status?.conditions, "Ready")?.status === "True"; }
+function isNodeReady({ status }: Readonly<Node>): boolean { return isConditionTrue(status?.conditions, "Ready"); }

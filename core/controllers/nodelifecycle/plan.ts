@@ -8,10 +8,10 @@
  */
 import type { Lease } from "../../api/gen/coordination.v1.ts";
 import type { Node, NodeCondition, Taint } from "../../api/gen/core.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { labelsOf } from "../../api/meta/object-meta.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition } from "../conditions.ts";
 import { sameTaint, TAINT } from "../taints.ts";
 
 /** What an administrator may set, under kube-controller-manager's names. */

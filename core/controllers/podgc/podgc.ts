@@ -6,13 +6,13 @@
  */
 import type { Node, Pod, PodCondition } from "../../api/gen/core.v1.ts";
 import { conditionPatch } from "../../api/meta/condition-patch.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { isDeleting, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import type { Log } from "../../observe/log.ts";
-import { findCondition } from "../conditions.ts";
 import type { Controller, Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
@@ -40,7 +40,7 @@ export function terminatedBeyond(pods: readonly Readonly<Pod>[], max: number): R
 
 /** Its kubelet is out of service by the word of the administrator: pods being deleted there will never report it. */
 function isOutOfService(node: Readonly<Node> | undefined): boolean {
-  return node !== undefined && findCondition(node.status?.conditions, "Ready")?.status !== "True" && (node.spec?.taints ?? []).some(({ key }) => key === TAINT.outOfService);
+  return node !== undefined && !isConditionTrue(node.status?.conditions, "Ready") && (node.spec?.taints ?? []).some(({ key }) => key === TAINT.outOfService);
 }
 
 export function podGcController({ client, informers, clock, metrics, terminatedMax = TERMINATED_MAX }: Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics"> & { readonly terminatedMax?: number | undefined }): Controller {

@@ -5,10 +5,11 @@
  */
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { Pod, ReplicationController } from "../../api/gen/core.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { selectorFromSet } from "../../api/meta/label-selector.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition, withCondition, withoutCondition } from "../conditions.ts";
+import { withCondition, withoutCondition } from "../conditions.ts";
 import { isAvailable, isReady } from "../pod-state.ts";
 import { deletionOrder } from "./deletion-order.ts";
 

@@ -5,12 +5,12 @@
  * Source: kubernetes v1.36 pkg/controller/servicecidrs
  */
 import type { IPAddress, ServiceCIDR } from "../../api/gen/networking.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { hasFinalizer, isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { IP_ADDRESSES, SERVICE_CIDRS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Cidr, cidrContains, parseCidr, parseIp } from "../../net/cidr.ts";
-import { findCondition } from "../conditions.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { holdsAddress } from "./repair-plan.ts";

@@ -8,11 +8,11 @@
  */
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
 import { nodeAddresses } from "../../client/node-addresses.ts";
 import { isFrontService, isIngressService } from "../../ingress/gateway-fronts.ts";
 import { parseIp } from "../../net/cidr.ts";
-import { findCondition } from "../conditions.ts";
 
 /** Upstream's, for nodes that load balancers leave out. */
 const EXCLUDE_LABEL = "node.kubernetes.io/exclude-from-external-load-balancers";
@@ -83,7 +83,7 @@ function byAge(a: Readonly<Service>, b: Readonly<Service>): number {
 }
 
 function isBalancing(node: Readonly<Node>): boolean {
-  return !isDeleting(node) && labelsOf(node)[EXCLUDE_LABEL] === undefined && !node.spec?.taints?.some(({ key }) => key === TO_BE_DELETED_TAINT) && findCondition(node.status?.conditions, "Ready")?.status === "True";
+  return !isDeleting(node) && labelsOf(node)[EXCLUDE_LABEL] === undefined && !node.spec?.taints?.some(({ key }) => key === TO_BE_DELETED_TAINT) && isConditionTrue(node.status?.conditions, "Ready");
 }
 
 /** Ready ones, and those that are ending but serve until they have: the node's proxy falls back to them, and its address is the only way there. */

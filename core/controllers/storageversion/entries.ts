@@ -4,7 +4,8 @@
  * Source: kubernetes v1.36 apiserver/pkg/storageversion/updater.go
  */
 import type { ServerStorageVersion, StorageVersion, StorageVersionCondition, StorageVersionStatus } from "../../api/gen/apiserverinternal.v1alpha1.ts";
-import { findCondition, withoutCondition } from "../conditions.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
+import { withoutCondition } from "../conditions.ts";
 
 const TYPE = "AllEncodingVersionsEqual";
 

@@ -6,12 +6,13 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionCondition } from "../../api/gen/apiextensions.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
 import type { StorageVersionMigration } from "../../api/gen/storagemigration.v1beta1.ts";
-import { findCondition, withoutCondition } from "../conditions.ts";
+import { findCondition, isConditionTrue } from "../../api/meta/conditions.ts";
+import { withoutCondition } from "../conditions.ts";
 
 type Migration = Readonly<StorageVersionMigration>;
 type ConditionType = "Running" | "Succeeded" | "Failed";
 
-export function isTrue({ status }: Migration, type: ConditionType): boolean { return findCondition(status?.conditions, type)?.status === "True"; }
+export function isTrue({ status }: Migration, type: ConditionType): boolean { return isConditionTrue(status?.conditions, type); }
 
 /** It has succeeded or failed: neither is taken back. */
 export function isOver(migration: Migration): boolean { return isTrue(migration, "Succeeded") || isTrue(migration, "Failed"); }

@@ -6,9 +6,10 @@
 import { inKeyOrder } from "../../api/codec/json-document.ts";
 import type { JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { child, type FieldError, formatFieldErrors, invalid, key } from "../../api/meta/field-error.ts";
+import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import { inForm, validateResources } from "./custom/embedded.ts";
-import { isMap, type JsonMap, pruned } from "./custom/prune.ts";
+import { pruned } from "./custom/prune.ts";
 import { type Structure, structureOf } from "./custom/structure.ts";
 import { validateValue } from "./custom/validate-value.ts";
 import { ruleTree } from "./rules/rule-tree.ts";

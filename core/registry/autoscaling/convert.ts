@@ -14,6 +14,7 @@ import type {
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
 import { isQuantity } from "../../api/meta/quantity.ts";
 import { parseTime } from "../../api/meta/time.ts";
+import { isMap } from "../../api/patch/json-value.ts";
 import { areReadable, metricFromV1, type MetricSpecV1, metricStatusFromV1, metricStatusToV1, type MetricStatusV1, metricToV1 } from "./convert-metrics.ts";
 
 const PREFIX = "autoscaling.alpha.kubernetes.io/";
@@ -148,7 +149,7 @@ function conditionsIn(text: string | undefined): HorizontalPodAutoscalerConditio
   return conditions?.every(isCondition) ? conditions.map((one) => one ?? { type: "", status: "" }) as HorizontalPodAutoscalerCondition[] : undefined;
 }
 
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> { return typeof value === "object" && value !== null && !Array.isArray(value); }
+
 function isText(value: unknown): boolean { return value === undefined || typeof value === "string"; }
 function isInt32(value: unknown): boolean { return value === undefined || (Number.isInteger(value) && Math.abs(value as number) < 2 ** 31); }
 function isTime(value: unknown): boolean { return value === undefined || value === null || (typeof value === "string" && parseTime(value) !== undefined); }

@@ -7,6 +7,7 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
  * Source: kubernetes v1.36 pkg/registry/batch/job/strategy.go, pkg/apis/batch/{v1/defaults,validation/validation}.go
  */
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { type FieldError, invalid, key, required } from "../../api/meta/field-error.ts";
 import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Affinity, Container, PodSpec, PodTemplateSpec } from "../../api/gen/core.v1.ts";
@@ -155,7 +156,7 @@ function* validateCompletions(next: Readonly<JobSpec>, old: Readonly<JobSpec>): 
 function* validateTemplateUpdate(next: Readonly<PodTemplateSpec>, old: Readonly<Job>): Iterable<FieldError> {
   const suspended = old.spec.suspend === true;
   const { startTime, conditions = [], active = 0 } = old.status ?? {};
-  const isSuspended = conditions.some(({ type, status }) => type === "Suspended" && status === "True");
+  const isSuspended = isConditionTrue(conditions, "Suspended");
   if (!suspended || !(startTime === undefined || isSuspended) || active > 0) { yield* immutableStruct("spec.template", "core.v1.PodTemplateSpec", next, old.spec.template); return; }
   const before = withScheduling(old.spec.template, next);
   yield* immutableStruct("spec.template.spec", "core.v1.PodSpec", next.spec, withResources(before.spec, next.spec));

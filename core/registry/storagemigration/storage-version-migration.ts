@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/registry/storagemigration/storagemigration/strategy.go, pkg/apis/storagemigration/validation/validation.go
  */
 import type { StorageVersionMigration } from "../../api/gen/storagemigration.v1beta1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { child, type FieldError, FIELD_IMMUTABLE, invalid, required } from "../../api/meta/field-error.ts";
 import { dns1035Label, dns1123Subdomain } from "../../api/meta/names.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
@@ -39,10 +40,8 @@ function* validateStatus({ status = {} }: Readonly<StorageVersionMigration>, old
   const at = child(STATUS, "conditions");
   yield* validateCommonConditions(at, conditions);
   if (before !== "" && before !== resourceVersion) yield invalid(child(STATUS, "resourceVersion"), resourceVersion, FIELD_IMMUTABLE);
-  const [succeeded, failed] = [isTrue(status, "Succeeded"), isTrue(status, "Failed")];
+  const [succeeded, failed] = [isConditionTrue(conditions, "Succeeded"), isConditionTrue(conditions, "Failed")];
   if (succeeded && failed) yield invalid(at, conditions, "Both success and failed conditions cannot be true at the same time");
-  if (isTrue(old.status, "Succeeded") && !succeeded) yield invalid(at, conditions ?? null, "Success condition cannot be set to false once it is true");
-  if (isTrue(old.status, "Failed") && !failed) yield invalid(at, conditions ?? null, "Failed condition cannot be set to false once it is true");
+  if (isConditionTrue(old.status?.conditions, "Succeeded") && !succeeded) yield invalid(at, conditions ?? null, "Success condition cannot be set to false once it is true");
+  if (isConditionTrue(old.status?.conditions, "Failed") && !failed) yield invalid(at, conditions ?? null, "Failed condition cannot be set to false once it is true");
 }
-
-function isTrue(status: StorageVersionMigration["status"], type: string): boolean { return status?.conditions?.find((condition) => condition.type === type)?.status === "True"; }

@@ -21,7 +21,7 @@ import type { Service } from "../../api/gen/core.v1.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
-import type { HeaderPairs } from "../../net/http1-client.ts";
+import type { HeaderPairs } from "../../net/response-head.ts";
 import type { Log } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";

@@ -5,6 +5,7 @@
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import type { APIService, APIServiceCondition } from "../../registry/apiregistration/api-service.ts";
 
@@ -44,6 +45,4 @@ export function withAvailable(conditions: readonly APIServiceCondition[] = [], {
   return known ? conditions.map((one) => (one === known ? made : { ...one })) : [...conditions.map((one) => ({ ...one })), made];
 }
 
-export function isAvailable({ status }: Readonly<APIService>): boolean {
-  return status?.conditions?.some(({ type, status: value }) => type === "Available" && value === "True") ?? false;
-}
+export function isAvailable({ status }: Readonly<APIService>): boolean { return isConditionTrue(status?.conditions, "Available"); }

@@ -13,6 +13,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "../../lifecycle/clock.ts";
+import { isNotThere } from "../../lifecycle/if-there.ts";
 import type { Log } from "../../observe/log.ts";
 
 export interface RotatingFileOptions {
@@ -126,7 +127,7 @@ export class RotatingFile {
     await this.#closeFile();
     const extension = extname(path);
     await rename(path, `${path.slice(0, path.length - extension.length)}-${stampOf(clock.nowMs())}${extension}`).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error; // somebody has taken it away
+      if (!isNotThere(error)) throw error; // somebody has taken it away
     });
     this.#file = await this.#open();
   }
@@ -201,8 +202,6 @@ const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
 function stampOf(ms: number): string { return new Date(ms).toISOString().slice(0, 23).replaceAll(":", "-"); }
 
 function putAsideMs(stamp: string): number { return Date.parse(`${stamp.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")}Z`); }
-
-function isNotFound(error: unknown): boolean { return (error as NodeJS.ErrnoException).code === "ENOENT"; }
 
 async function endsWithLine(path: string, size: number): Promise<boolean> {
   const file = await open(path, "r");

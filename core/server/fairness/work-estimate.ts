@@ -4,11 +4,11 @@
  * Source: kubernetes v1.36 apiserver/pkg/util/flowcontrol/{watch_tracker.go,request/{width,list_work_estimator,mutating_work_estimator,config}.go}
  */
 import { jsonText } from "../../api/codec/json.ts";
+import { isTrue } from "../../api/request/query.ts";
 import type { Cached } from "../../registry/generic/cached.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
-import { isTrue } from "../request-info.ts";
 
 export interface WorkEstimate {
   readonly seats: number;

@@ -2,6 +2,7 @@
 import type { AdmissionRequest } from "../../admission/plugin.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
+import { isTrue } from "../../api/request/query.ts";
 import type { Scope } from "../scope.ts";
 import { annotations } from "../verbs/write.ts";
 
@@ -36,11 +37,6 @@ export function portsOf(query: URLSearchParams): readonly number[] {
 }
 
 const PORT_MAX = 65_535;
-
-/** Only an absent value, "0" and "false" are false. Source: apimachinery pkg/runtime/conversion.go */
-export function isTrue(value: string | null): boolean {
-  return value !== null && value !== "0" && value.toLowerCase() !== "false";
-}
 
 /** Runs CONNECT admission, and answers what it has made of the options. Throws what it throws, and 400 for a dry run. */
 export async function admitConnect<T>({ server, info, user, request, served: { row }, signal, warnings, audit, metered, span }: Scope, kind: string, options: T): Promise<T> {

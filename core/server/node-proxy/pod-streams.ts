@@ -8,14 +8,15 @@
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { type FieldError, forbidden, invalid as invalidValue, NO_FIELD, notSupported } from "../../api/meta/field-error.ts";
 import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
+import { isTrue } from "../../api/request/query.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import type { Answer } from "../answer.ts";
-import { attributesOf, authorize } from "../handler.ts";
+import { attributesOf, authorize } from "../access.ts";
 import type { Scope } from "../scope.ts";
 import { integer } from "../verbs/options.ts";
 import { type KubeletBackend, kubeletBackend, type NodeProxyDeps } from "./backend.ts";
-import { admitConnect, attachOptionsOf, execOptionsOf, isTrue, type PodStreamOptions, portsOf } from "./connect-options.ts";
+import { admitConnect, attachOptionsOf, execOptionsOf, type PodStreamOptions, portsOf } from "./connect-options.ts";
 import { BEARER_PROTOCOL, forwardUpgrade } from "./forward.ts";
 
 /** Over WebSocket, since 1.36. */

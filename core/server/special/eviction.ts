@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { Eviction } from "../../api/gen/policy.v1.ts";
+import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, invalid, isConflict, statusError, success } from "../../api/meta/status-error.ts";
@@ -79,7 +80,7 @@ function pinned(asked: DeleteQuery, { metadata: { resourceVersion } }: Readonly<
 
 async function evictWithinBudget(scope: Scope, pod: Readonly<Pod>, asked: DeleteQuery, write: WriteOptions): Promise<void> {
   const [budget] = budgetsOf(scope, pod);
-  const isReady = pod.status?.conditions?.some(({ type, status }) => type === "Ready" && status === "True") ?? false;
+  const isReady = isConditionTrue(pod.status?.conditions, "Ready");
   if (!budget) return markAndDelete(scope, asked, write);
   if (isReady || !sparesUnhealthy(budget)) {
     await spendDisruption(scope, pod, budget, write);

@@ -6,11 +6,12 @@
  *
  * Source: kubernetes v1.36 component-base/tracing, apiserver/pkg/endpoints/filters/traces.go, apiserver/pkg/endpoints/handlers/trace_util.go
  */
+import { isTrue } from "../../api/request/query.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { SpanAttributes, SpanStart } from "../../observe/spans.ts";
 import type { ServerRequest } from "../request.ts";
-import { isTrue, type RequestInfo, type ResourceRequestInfo } from "../request-info.ts";
+import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { scopeOf, verbOf } from "../request-labels.ts";
 
 export type AttributeValue = string | number | boolean;

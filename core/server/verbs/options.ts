@@ -4,11 +4,11 @@ import { checkFieldsSupported, parseFieldSelector } from "../../api/meta/field-s
 import { parseLabelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, invalid, type StatusError, statusError } from "../../api/meta/status-error.ts";
+import { isTrue } from "../../api/request/query.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import { type Selection, selectableFields } from "../../registry/generic/selection.ts";
 import type { ServedResource } from "../../registry/registry.ts";
-import { isTrue } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 
 export interface Listing {

@@ -7,6 +7,7 @@ import { formatGvk, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
 import { jsonKindOf } from "../../api/patch/json-value.ts";
+import { isTrue } from "../../api/request/query.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -18,7 +19,6 @@ import { STATUS_PART } from "../../registry/generic/status-part.ts";
 import { Changes } from "../../registry/generic/changes.ts";
 import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
 import { NotServed } from "../not-served.ts";
-import { isTrue } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 import { badVersion, integer, type ListOptions, listingOf, versionError } from "./options.ts";
 

@@ -9,10 +9,10 @@ import { type FieldError, forbidden, invalid as invalidField, notSupported, requ
 import { fieldManagerErrors } from "../../api/meta/field-manager.ts";
 import type { GroupVersionKind } from "../../api/meta/gvk.ts";
 import { invalid } from "../../api/meta/status-error.ts";
+import { isTrue } from "../../api/request/query.ts";
 import type { DeleteOptions } from "../../registry/generic/deletion.ts";
 import { keepsFieldsOf } from "../../registry/generic/switched-on.ts";
 import { UNSAFE_DELETION } from "../../registry/generic/unreadable.ts";
-import { isTrue } from "../request-info.ts";
 import { bodyOf, type Scope } from "../scope.ts";
 import { integer } from "./options.ts";
 

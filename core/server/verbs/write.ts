@@ -15,7 +15,7 @@ import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
-import { authorize } from "../handler.ts";
+import { authorize } from "../access.ts";
 import type { Scope } from "../scope.ts";
 import { bodyReader, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";

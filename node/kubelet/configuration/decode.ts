@@ -10,6 +10,7 @@
  */
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { isMap, type JsonMap } from "../../../core/api/patch/json-value.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
@@ -42,8 +43,8 @@ export function mergeConfigurations(documents: readonly { readonly path: string;
   return merged;
 }
 
-function overlay(below: Record<string, unknown>, above: Record<string, unknown>): Record<string, unknown> {
-  const result = { ...below };
+function overlay(below: JsonMap, above: JsonMap): Record<string, unknown> {
+  const result: Record<string, unknown> = { ...below };
   for (const [name, value] of Object.entries(above)) {
     const old = result[name];
     if (value === null) {
@@ -53,10 +54,6 @@ function overlay(below: Record<string, unknown>, above: Record<string, unknown>)
     result[name] = isMap(old) && isMap(value) ? overlay(old, value) : value;
   }
   return result;
-}
-
-function isMap(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function isOfKind(value: unknown, kind: Kind): boolean {

@@ -16,6 +16,7 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { podReference } from "../pod-spec.ts";
 import type { ClaimExpander } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
@@ -191,12 +192,4 @@ function withContext<T>(context: string, work: () => T): T {
   }
 }
 
-async function exists(path: string): Promise<boolean> {
-  try {
-    await stat(path);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw error;
-  }
-}
+async function exists(path: string): Promise<boolean> { return (await ifThere(stat(path))) !== undefined; }

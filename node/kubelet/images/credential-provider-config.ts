@@ -8,6 +8,7 @@ import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../cor
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { urlProblem } from "../../../core/api/meta/go-url.ts";
 import { qualifiedName } from "../../../core/api/meta/names.ts";
+import { isMap } from "../../../core/api/patch/json-value.ts";
 
 export interface CredentialProvider {
   /** Of the program: a file of the directory they are in. */
@@ -78,8 +79,6 @@ function* unknownWithin(content: unknown, shape: Shape | Fields, path: string): 
 }
 
 function isEach(shape: Shape | Fields): shape is { readonly each: Fields } { return typeof shape === "object" && typeof shape["each"] === "object"; }
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> { return typeof value === "object" && value !== null && !Array.isArray(value); }
-
 /** Throws an Error for the user, with all that is wrong. */
 export function checkedProviders(providers: readonly Provider[]): CredentialProvider[] {
   const twice = providers.find(({ name }, at) => providers.findIndex((other) => other.name === name) < at);

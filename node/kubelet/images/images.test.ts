@@ -105,6 +105,18 @@ test("a pull that succeeds between two that fail does not make the wait short ag
   expect(puller.waitsUntilMs("u", "x:1")).toBeUndefined();
 });
 
+test.each([[0, "0s"], [999.9, "999ms"], [61_500, "1m1.5s"], [3_661_500, "1h1m1.5s"]])("a pull of %i ms took %s", async (tookMs, told) => {
+  const said: string[] = [];
+  let uptimeMs = 0;
+  const cri = { call: async (method: string) => {
+    if (method === "ImageService/PullImage") uptimeMs += tookMs;
+    return { image: { id: "i", size: "7" } };
+  } } as unknown as Cri;
+  const puller = imagePuller({ cri, clock: { ...systemClock, uptimeMs: () => uptimeMs }, events: { event: (_about, _type, _reason, message) => void said.push(message) }, serialize: true });
+  await puller.ensure({ pod: { metadata: { uid: "u" } }, image: "x:1", policy: "Always", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest, new AbortController().signal);
+  expect(said.at(-1)).toBe(`Successfully pulled image "x:1" in ${told} (${told} including waiting). Image size: 7 bytes.`);
+});
+
 test("who does not want an image any more does not wait for those that are pulled before it, nor does anybody for him", async () => {
   const pulls = new Map<string, () => void>();
   const cri = { call: async (method: string, { image }: { image: { image: string } }) => {

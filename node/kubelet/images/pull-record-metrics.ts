@@ -1,5 +1,6 @@
 /** What is known of who may have images that are here. Source: kubernetes v1.36 pkg/kubelet/images/pullmanager/metrics.go */
 import { readdirSync } from "node:fs";
+import { ifThereSync } from "../../../core/lifecycle/if-there.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import { PULLED, PULLING, type PullCheck } from "./pull-records.ts";
 
@@ -13,10 +14,6 @@ export function pullRecordMetrics(metrics: Metrics, root: string): (result: Pull
 }
 
 function filesIn(directory: string): number {
-  try {
-    return readdirSync(directory).filter((name) => !name.endsWith(".tmp")).length;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0; // nothing was pulled yet
-    throw error;
-  }
+  const names = ifThereSync(() => readdirSync(directory)) ?? []; // nothing was pulled yet
+  return names.filter((name) => !name.endsWith(".tmp")).length;
 }

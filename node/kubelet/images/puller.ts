@@ -7,8 +7,10 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/{image_manager,puller,types}.go
  */
 import type { ObjectReference, Pod } from "../../../core/api/gen/core.v1.ts";
+import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { Places } from "../../../core/lifecycle/places.ts";
 import type { Cri } from "../../cri/client.ts";
 import type { PullCredential, PullRecords } from "./pull-records.ts";
 import type { Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
@@ -55,43 +57,28 @@ export interface ImagePuller {
 /** Whether an image was on the node, and whether it had to be pulled even so. */
 export interface Ensured { readonly isPresent?: boolean; readonly mustPull?: boolean }
 
-export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records, onPulled, onEnsured }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined; /** In uptime, without the wait for its turn. */ readonly onPulled?: ((podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }) => void) | undefined; /** What was found out on the way; absent: it did not get so far. */ readonly onEnsured?: ((policy: string, found: Ensured) => void) | undefined }): ImagePuller {
+interface Deps {
+  readonly cri: Pick<Cri, "call">;
+  readonly clock: Clock;
+  readonly events: EventRecorder;
+  readonly serialize: boolean;
+  /** Where they are not serialized. */
+  readonly parallelMax?: number | undefined;
+  /** Absent: whatever is on the node is everybody's. */
+  readonly records?: PullRecords | undefined;
+  /** In uptime, without the wait for its turn. */
+  readonly onPulled?: ((podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }) => void) | undefined;
+  /** What was found out on the way; absent: it did not get so far. */
+  readonly onEnsured?: ((policy: string, found: Ensured) => void) | undefined;
+}
+
+export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records, onPulled, onEnsured }: Deps): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
-  const slots = serialize ? 1 : parallelMax;
-  let pulling = 0;
-  const queue: (() => void)[] = [];
+  const places = new Places(serialize ? 1 : parallelMax);
 
   async function inspect(image: string, signal: AbortSignal): Promise<Image | undefined> {
     const answer = await cri.call("ImageService/ImageStatus", { image: { image } }, { signal });
     return answer.image?.id ? answer.image : undefined;
-  }
-
-  /** So many at a time: whoever comes later waits for those before, whether they fail or not, as long as it is wanted. */
-  async function inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (pulling >= slots) await place(signal);
-    else pulling++;
-    try {
-      return await work();
-    } finally {
-      const next = queue.shift();
-      if (next) next();
-      else pulling--;
-    }
-  }
-
-  /** Whoever ends hands its place on. Throws the signal's reason. */
-  async function place(signal: AbortSignal): Promise<void> {
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    const quit = (): void => {
-      const at = queue.indexOf(resolve);
-      if (at < 0) return; // it has one
-      queue.splice(at, 1);
-      reject(signal.reason);
-    };
-    signal.throwIfAborted();
-    queue.push(resolve);
-    signal.addEventListener("abort", quit, { once: true });
-    await promise.finally(() => signal.removeEventListener("abort", quit));
   }
 
   async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<PullCredential | undefined> {
@@ -127,10 +114,9 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     let used: PullCredential | undefined;
     await records?.begin(image);
     try {
-      used = await inTurn(async () => {
-        startedMs = clock.uptimeMs();
-        return await pullWithAny(image, request, signal);
-      }, signal);
+      await places.take(signal);
+      startedMs = clock.uptimeMs();
+      used = await pullWithAny(image, request, signal).finally(() => places.give());
     } catch (cause) {
       await records?.failed(image); // also of a pod that went meanwhile: what is imported later is not taken for what it pulled
       signal.throwIfAborted();
@@ -156,7 +142,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     }
     await records?.pulled(image, pulled.id ?? "", used);
     onPulled?.(request.pod.metadata.uid, { beganMs: startedMs, endedMs, sizeBytes: Number(pulled.size ?? 0) });
-    events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
+    events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${wholeMs(endedMs - startedMs)} (${wholeMs(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
     return pulled;
   }
 
@@ -235,11 +221,4 @@ function failureOf(image: string, detail: string, cause: unknown): ImageError {
   return new ImageError("ErrImagePull", detail, { cause });
 }
 
-/** As Go prints a duration, to the millisecond. */
-function formatDuration(ms: number): string {
-  const whole = Math.floor(ms);
-  if (whole < 1000) return whole === 0 ? "0s" : `${whole}ms`;
-  const minutes = Math.floor(whole / 60_000);
-  const seconds = Number(((whole % 60_000) / 1000).toFixed(3));
-  return `${minutes > 0 ? `${minutes}m` : ""}${seconds}s`;
-}
+function wholeMs(ms: number): string { return formatDurationMs(Math.floor(ms)); }

@@ -5,6 +5,7 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileText } from "../../../core/lifecycle/file-text.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 
 export interface LogOwner { readonly namespace: string; readonly name: string; readonly uid: string }
 
@@ -23,7 +24,7 @@ export async function forgetLogDirectory(dataDir: string, uid: string): Promise<
 }
 
 export async function notedLogDirectories(dataDir: string): Promise<LogOwner[]> {
-  const uids = await readdir(notes(dataDir)).catch(nothingThere<string[]>([]));
+  const uids = (await ifThere(readdir(notes(dataDir)))) ?? [];
   const names = await Promise.all(uids.map((uid) => fileText(join(notes(dataDir), uid)).then((text = "") => text)));
   return names.flatMap((text) => {
     const [namespace, name, uid] = text.split("_");
@@ -32,10 +33,3 @@ export async function notedLogDirectories(dataDir: string): Promise<LogOwner[]> 
 }
 
 function notes(dataDir: string): string { return join(dataDir, "pod-logs"); }
-
-function nothingThere<T>(value: T): (error: NodeJS.ErrnoException) => T {
-  return (error) => {
-    if (error.code === "ENOENT") return value;
-    throw error;
-  };
-}

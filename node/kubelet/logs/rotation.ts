@@ -6,12 +6,13 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/logs/container_log_manager.go
  */
-import { createReadStream, createWriteStream, type Stats } from "node:fs";
+import { createReadStream, createWriteStream } from "node:fs";
 import { readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { type Cri, isCriNotFound } from "../../cri/client.ts";
@@ -61,7 +62,7 @@ export function logRotation(deps: Deps): Runnable {
 /** Returns whether it was put aside. */
 export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Pick<Deps, "cri" | "clock" | "bytesMax" | "filesMax">, { containerId, path }: RunningLog, signal: AbortSignal): Promise<boolean> {
   if (path === "" || bytesMax < 0) return false;
-  const found = await statIfThere(path);
+  const found = await ifThere(stat(path));
   if (!found) {
     await cri.call("RuntimeService/ReopenContainerLog", { container_id: containerId }, { signal }); // someone removed it
     return false;
@@ -110,13 +111,4 @@ async function compress(path: string): Promise<void> {
 /** Go's 20060102-150405, UTC. */
 function stamp(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
-}
-
-async function statIfThere(path: string): Promise<Stats | undefined> {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }

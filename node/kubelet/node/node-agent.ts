@@ -5,6 +5,7 @@
  */
 import { statfs } from "node:fs/promises";
 import type { Node, NodeStatus, ResourceList } from "../../../core/api/gen/core.v1.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Image, RuntimeHandlerFeatures } from "../../cri/gen/runtime.v1.ts";
 import { processCount } from "../../os/machine.ts";
@@ -93,11 +94,6 @@ export function nodeAgent(deps: Deps): NodeAgent {
 }
 
 async function diskBytes(path: string): Promise<number> {
-  try {
-    const { blocks, bsize } = await statfs(path);
-    return blocks * bsize;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0; // the data directory is made with the first pod
-    throw error;
-  }
+  const found = await ifThere(statfs(path)); // the data directory is made with the first pod
+  return found ? found.blocks * found.bsize : 0;
 }

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_node_status.go (syncNodeStatus)
  */
 import type { Node, NodeCondition, NodeStatus, ObjectReference } from "../../../core/api/gen/core.v1.ts";
+import { isConditionTrue } from "../../../core/api/meta/conditions.ts";
 import { objectKey } from "../../../core/api/meta/object-meta.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../../core/client/client.ts";
@@ -127,7 +128,7 @@ export class StatusReport implements Runnable {
     if (!labels && isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return this.#deps.onReported?.(after);
     this.#known = await this.#nodes.patch({ metadata: { name: settings.nodeName } }, "application/strategic-merge-patch+json", { ...(labels && { metadata: { labels } }), ...nodeStatusPatch(before, after) }, { subresource: "status", signal });
     this.#reportedMs = clock.uptimeMs();
-    if (isReady(after)) this.#deps.startup?.ready();
+    if (isConditionTrue(after.conditions, "Ready")) this.#deps.startup?.ready();
     this.#deps.onReported?.(after);
     this.#tellTransitions(before?.conditions ?? [], after.conditions ?? []);
   }
@@ -171,8 +172,6 @@ export class StatusReport implements Runnable {
 
   #event(reason: string, message: string, type: "Normal" | "Warning" = "Normal"): void { this.#deps.events.event(this.#reference, type, reason, message); }
 }
-
-function isReady({ conditions = [] }: NodeStatus): boolean { return conditions.some(({ type, status }) => type === "Ready" && status === "True"); }
 
 function newest(a: Readonly<Node> | undefined, b: Readonly<Node> | undefined): Readonly<Node> | undefined {
   return a === undefined || (b !== undefined && revisionOf(b) > revisionOf(a)) ? b : a;

@@ -5,10 +5,12 @@
  */
 import { Readable } from "node:stream";
 import { parseTime } from "../../../core/api/meta/time.ts";
+import { isTrue } from "../../../core/api/request/query.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { KubeletApiError, type KubeletApi, type LogFile } from "../kubelet-api.ts";
 import { type Answer, text } from "./answer.ts";
-import { isNotThere, openLog, readLog, type ReadLogOptions } from "./read-log.ts";
+import { openLog, readLog, type ReadLogOptions } from "./read-log.ts";
 
 interface Request {
   readonly namespace: string;
@@ -44,12 +46,9 @@ export async function containerLogs(api: KubeletApi, { namespace, pod, container
 
 async function openWhenThere({ path, running }: LogFile, follow: boolean, clock: Clock, signal: AbortSignal) {
   for (;;) {
-    try {
-      return await openLog(path);
-    } catch (error) {
-      if (!isNotThere(error)) throw error;
-      if (!follow || !running() || signal.aborted) throw new KubeletApiError("bad-request", `failed to try resolving symlinks in path "${path}": lstat ${path}: no such file or directory`);
-    }
+    const opened = await ifThere(openLog(path));
+    if (opened) return opened;
+    if (!follow || !running() || signal.aborted) throw new KubeletApiError("bad-request", `failed to try resolving symlinks in path "${path}": lstat ${path}: no such file or directory`);
     await clock.sleep(APPEAR_MS, signal);
   }
 }
@@ -77,6 +76,3 @@ const STREAMS = ["All", "Stdout", "Stderr"] as const;
 function integer(value: string | null): number | undefined {
   return value === null ? undefined : /^[+-]?\d{1,18}$/.test(value) ? Number(value) : Number.NaN;
 }
-
-/** Only an absent value, "0" and "false" are false. */
-function isTrue(value: string | null): boolean { return value !== null && value !== "0" && value.toLowerCase() !== "false"; }

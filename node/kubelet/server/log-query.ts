@@ -10,9 +10,9 @@ import { createReadStream } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Exec, ExecResult } from "../../os/exec.ts";
 import { type Answer, text } from "./answer.ts";
-import { isNotThere } from "./read-log.ts";
 
 interface Deps { readonly logDir: string; readonly enabled: boolean; readonly exec: Exec }
 
@@ -132,14 +132,9 @@ async function journalctl({ exec }: Pick<Deps, "exec">, args: readonly string[],
 
 /** Never out of the directory, whatever links say. */
 async function pathBelow(logDir: string, path: string): Promise<string | undefined> {
-  try {
-    const root = await realpath(logDir);
-    const found = await realpath(join(root, path));
-    return found.startsWith(root + sep) && (await stat(found)).isFile() ? found : undefined;
-  } catch (error) {
-    if (isNotThere(error)) return undefined;
-    throw error;
-  }
+  const root = await ifThere(realpath(logDir));
+  const found = root && await ifThere(realpath(join(root, path)));
+  return found?.startsWith(root + sep) && (await ifThere(stat(found)))?.isFile() ? found : undefined;
 }
 
 function fileAt(path: string): Answer {

@@ -11,6 +11,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { ifThere, isNotThere } from "../../../core/lifecycle/if-there.ts";
 import { fixedLogTime, logTimeMs, parseLogLine } from "./log-line.ts";
 
 export interface ReadLogOptions {
@@ -66,7 +67,7 @@ export async function* readLog(path: string, first: FileHandle, options: ReadLog
         if (done) return;
       }
       if (replaced) {
-        const next = await openIfThere(path);
+        const next = await ifThere(openLog(path));
         if (next) {
           await file.close();
           file = next;
@@ -141,19 +142,6 @@ async function isReplaced(path: string, file: FileHandle): Promise<boolean> {
     if (isNotThere(error)) return false; // renamed, and not reopened yet
     throw error;
   }
-}
-
-async function openIfThere(path: string): Promise<FileHandle | undefined> {
-  try {
-    return await openLog(path);
-  } catch (error) {
-    if (isNotThere(error)) return undefined;
-    throw error;
-  }
-}
-
-export function isNotThere(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === "ENOENT";
 }
 
 interface Changes {

@@ -6,8 +6,8 @@
 import { createReadStream } from "node:fs";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { isNotThere } from "../../../core/lifecycle/if-there.ts";
 import { type Answer, AnswerError } from "./answer.ts";
-import { isNotThere } from "./read-log.ts";
 
 export async function systemLogs(logDir: string, below: string): Promise<Answer> {
   try {

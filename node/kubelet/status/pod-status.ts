@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (generateAPIPodStatus), pkg/kubelet/status/status_manager.go
  */
 import type { ContainerStatus, Pod, PodCondition, PodPhase, PodStatus, ResourceList } from "../../../core/api/gen/core.v1.ts";
+import { isConditionTrue } from "../../../core/api/meta/conditions.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { CgroupLimits } from "../../os/cgroup.ts";
 import { restartsAll, sandboxChange } from "../plan.ts";
@@ -46,7 +47,7 @@ export interface PodStatusFacts extends StatusFacts {
 }
 
 export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodStatus {
-  const restartingAll = mayRestartAll(given.pod.spec) && (given.before.conditions?.some(({ type, status }) => type === "AllContainersRestarting" && status === "True") || restartsAll(given.pod, given.runtime));
+  const restartingAll = mayRestartAll(given.pod.spec) && (isConditionTrue(given.before.conditions, "AllContainersRestarting") || restartsAll(given.pod, given.runtime));
   const facts: PodStatusFacts = { ...given, restartingAll };
   const { pod, runtime, before, terminal, failure, nowMs } = facts;
   const { spec } = pod;
@@ -65,7 +66,7 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   const status: PodStatus = {
     observedGeneration: pod.metadata.generation, phase, ...explainedBy(explained),
     conditions: mergeConditions(facts, conditionsOf({ pod, phase, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
-      wasInitialized: before.conditions?.some(({ type, status: was }) => type === "Initialized" && was === "True") ?? false, restartingAll: restartingAll && runtime.containers.length > 0 })),
+      wasInitialized: isConditionTrue(before.conditions, "Initialized"), restartingAll: restartingAll && runtime.containers.length > 0 })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts, phase),
     containerStatuses: containers, ...resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined),
   };

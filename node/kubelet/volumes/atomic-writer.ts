@@ -7,11 +7,12 @@
  *
  * Source: kubernetes v1.36 pkg/volume/util/atomic_writer.go (layout and order)
  */
-import { constants, type Dirent } from "node:fs";
+import { constants } from "node:fs";
 import { chmod, chown, lchown, mkdir, open, readdir, readFile, readlink, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { isUnreadable } from "../../../core/lifecycle/file-text.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 
 export interface PayloadFile { readonly data: Uint8Array; readonly mode: number; /** Owner, when it is not root. */ readonly uid?: number | undefined }
@@ -129,15 +130,9 @@ async function isHeld(path: string, data: Uint8Array): Promise<boolean> {
 }
 
 async function filesIn(directory: string, prefix: string): Promise<string[] | undefined> {
-  let entries: Dirent[];
-  try {
-    entries = await readdir(directory, { withFileTypes: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-  const nested = await Promise.all(entries.map(async (entry) => (entry.isDirectory() ? (await filesIn(join(directory, entry.name), `${prefix}${entry.name}/`)) ?? [] : [`${prefix}${entry.name}`])));
-  return nested.flat();
+  const entries = await ifThere(readdir(directory, { withFileTypes: true }));
+  const nested = entries && await Promise.all(entries.map(async (entry) => (entry.isDirectory() ? (await filesIn(join(directory, entry.name), `${prefix}${entry.name}/`)) ?? [] : [`${prefix}${entry.name}`])));
+  return nested?.flat();
 }
 
 /** `type` matters to Windows only, which must know before whether it is a directory. */

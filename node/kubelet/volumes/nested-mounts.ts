@@ -7,6 +7,7 @@
 import { lstat, mkdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { allContainers } from "../pod-spec.ts";
 
 /** By volume, paths relative to it, each once. A pod may have thousands of volumes: its mounts are gone through once for all of them, when the first is asked about. */
@@ -69,11 +70,4 @@ export async function makeMountPoints(directory: string, paths: readonly string[
   return taken;
 }
 
-async function isDirectory(path: string): Promise<boolean> {
-  try {
-    return (await lstat(path)).isDirectory();
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw error;
-  }
-}
+async function isDirectory(path: string): Promise<boolean> { return (await ifThere(lstat(path)))?.isDirectory() ?? false; }

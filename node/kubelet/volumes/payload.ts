@@ -6,6 +6,7 @@
 import { posix } from "node:path";
 import type { ClusterTrustBundle } from "../../../core/api/gen/certificates.v1beta1.ts";
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ResourceList, Secret, ServiceAccountTokenProjection, VolumeProjection } from "../../../core/api/gen/core.v1.ts";
+import { once } from "../../../core/lifecycle/once.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import { fieldValue, resourceValue } from "../containers/field-reference.ts";
 import { effectiveSecurityContext } from "../containers/security-context.ts";
@@ -99,11 +100,6 @@ interface ProjectionFacts extends PayloadFacts {
   readonly user: () => number | undefined;
   readonly configMapFiles: (name: string, optional: boolean | undefined) => Promise<Files>;
   readonly secretFiles: (name: string, optional: boolean | undefined) => Promise<Files>;
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }
 
 /** For each name, and whether it may be missing, one. */

@@ -2,8 +2,10 @@
  * Removes the directory of a pod that has ended while its object stays, but for what its containers have said at their end: a kubelet that starts anew reads
  * that again, and perhaps nobody has been told of it yet. What is empty says nothing, so of most pods nothing is left.
  */
+import type { Dirent } from "node:fs";
 import { readdir, rmdir, stat, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { messagesDirectory } from "./pod-directories.ts";
 import { removeTree } from "./remove-tree.ts";
 
@@ -27,15 +29,8 @@ export async function removeButMessages(podDir: string): Promise<void> {
   await removeIfEmpty(podDir);
 }
 
-async function entriesOf(directory: string) {
-  try {
-    return await readdir(directory, { withFileTypes: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
-}
+async function entriesOf(directory: string): Promise<readonly Dirent[]> { return (await ifThere(readdir(directory, { withFileTypes: true }))) ?? []; }
 
 async function removeIfEmpty(directory: string): Promise<void> {
-  if ((await entriesOf(directory)).length === 0) await rmdir(directory).catch((error: NodeJS.ErrnoException) => { if (error.code !== "ENOENT") throw error; });
+  if ((await entriesOf(directory)).length === 0) await ifThere(rmdir(directory));
 }

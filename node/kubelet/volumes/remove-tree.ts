@@ -4,6 +4,7 @@
  */
 import { readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { join } from "node:path";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 
 /** Half of what the kernel takes: what stands in a directory of this depth still has a name. */
 const NAME_BYTES_LONG = 2_000;
@@ -21,7 +22,7 @@ export async function removeTree(root: string): Promise<void> {
     for (;;) {
       const top = join(root, `.removed-${count++}`);
       try {
-        await unlessGone(rename(path, top));
+        await ifThere(rename(path, top));
         return top;
       } catch (error) {
         if (!TAKEN.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
@@ -31,29 +32,20 @@ export async function removeTree(root: string): Promise<void> {
 
   /** Everything in it, but for what is moved up. */
   async function empty(directory: string): Promise<void> {
-    for (const entry of (await unlessGone(readdir(directory, { withFileTypes: true }))) ?? []) {
+    for (const entry of (await ifThere(readdir(directory, { withFileTypes: true }))) ?? []) {
       const path = join(directory, entry.name);
-      if (!entry.isDirectory()) await unlessGone(unlink(path));
+      if (!entry.isDirectory()) await ifThere(unlink(path));
       else if (Buffer.byteLength(path) > NAME_BYTES_LONG) raised.push(await raise(path));
       else {
         await empty(path);
-        await unlessGone(rmdir(path));
+        await ifThere(rmdir(path));
       }
     }
   }
 
   for (let at = 0; at < raised.length; at++) {
     await empty(raised[at]!);
-    if (at > 0) await unlessGone(rmdir(raised[at]!));
+    if (at > 0) await ifThere(rmdir(raised[at]!));
   }
-  await unlessGone(rmdir(root));
-}
-
-async function unlessGone<T>(work: Promise<T>): Promise<T | undefined> {
-  try {
-    return await work;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
+  await ifThere(rmdir(root));
 }

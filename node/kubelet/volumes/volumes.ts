@@ -10,6 +10,7 @@ import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { settleEach } from "../../../core/lifecycle/settle-all.ts";
 import { selectsNode } from "../admission.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
@@ -173,23 +174,9 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       }
     },
 
-    async leftBehind() {
-      try {
-        return await readdir(podDirectories(dataDir));
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-        throw error;
-      }
-    },
+    leftBehind: async () => (await ifThere(readdir(podDirectories(dataDir)))) ?? [],
 
-    async hasAny(podUid) {
-      try {
-        return (await stat(podDirectory(dataDir, podUid))).isDirectory();
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-        throw error;
-      }
-    },
+    hasAny: async (podUid) => (await ifThere(stat(podDirectory(dataDir, podUid))))?.isDirectory() ?? false,
   };
 }
 

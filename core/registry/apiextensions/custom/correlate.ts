@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/cel/common/{equality,maplist}.go
  */
-import { isMap, type JsonMap } from "./prune.ts";
+import { isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import type { Structure } from "./structure.ts";
 
 /** Does what takes time, and adds it up. */

@@ -14,6 +14,7 @@ import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "
 import { formatApiVersion, parseApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import { internalError, statusError } from "../../../api/meta/status-error.ts";
+import type { JsonMap } from "../../../api/patch/json-value.ts";
 import { customResourceSchema } from "../../../api/patch/openapi-schema.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { canonicalCustom } from "../../../api/schema/canonical-custom.ts";
@@ -22,7 +23,7 @@ import type { Clock } from "../../../lifecycle/clock.ts";
 import { deepFreeze } from "../../generic/cached.ts";
 import { defaulted } from "./default.ts";
 import { coerceEmbedded, coerceMetadata, type CoerceOptions } from "./embedded.ts";
-import { type JsonMap, pruned, withoutNulls } from "./prune.ts";
+import { pruned, withoutNulls } from "./prune.ts";
 import { type Schema, type Structure, structureOf } from "./structure.ts";
 
 /** Changes the version of objects with a webhook. Throws what the client is to be told. */

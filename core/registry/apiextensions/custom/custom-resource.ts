@@ -14,6 +14,8 @@ import { goQuote } from "../../../api/meta/go-quote.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
+import type { JsonMap } from "../../../api/patch/json-value.ts";
+import { once } from "../../../lifecycle/once.ts";
 import { validateMeta } from "../../generic/object-meta.ts";
 import type { Resource, Subresource } from "../../generic/resource.ts";
 import { STATUS_PART } from "../../generic/status-part.ts";
@@ -23,7 +25,6 @@ import { Correlated } from "./correlate.ts";
 import { validateEmbedded } from "./embedded.ts";
 import { compileJsonPath, type JsonPath } from "./json-path.ts";
 import { validateLists } from "./list-types.ts";
-import type { JsonMap } from "./prune.ts";
 import { customScale, validateScaleSpec, validateScaleStatus } from "./scale.ts";
 import type { Structure } from "./structure.ts";
 import { validateValue } from "./validate-value.ts";
@@ -122,11 +123,6 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
     subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
   };
-}
-
-function once<T>(make: () => T): () => T {
-  let made: { readonly value: T } | undefined;
-  return () => (made ??= { value: make() }).value;
 }
 
 /** Where it has a status, that is not what is wanted. A null or an empty list, where nothing was, is something. */

@@ -4,19 +4,19 @@ import { AGE_COLUMN, customPrinter, type FindValues } from "../../../api/codec/t
 import { jsonText } from "../../../api/codec/json.ts";
 import type { Printer } from "../../../api/codec/table/printer.ts";
 import { compareVersions } from "../../../api/discovery/version-order.ts";
+import { isConditionTrue } from "../../../api/meta/conditions.ts";
 import { goNumber } from "../../../api/meta/go-float.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { ReplicasPaths } from "../../../api/patch/apply/scale.ts";
 import { ConversionError, type Versions } from "../../../api/patch/apply/ownership.ts";
-import type { JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
+import type { JsonMap, JsonMap as PatchMap } from "../../../api/patch/json-value.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { Conversions } from "./conversions.ts";
 import type { CustomKind } from "./custom-kind.ts";
 import type { CoerceOptions } from "./embedded.ts";
 import { compileJsonPath, type JsonPath, JsonPathError } from "./json-path.ts";
 import { isNumber } from "./numbers.ts";
-import type { JsonMap } from "./prune.ts";
 import type { Schema } from "./structure.ts";
 
 export class CustomVersion {
@@ -83,7 +83,7 @@ export class CustomVersion {
 }
 
 export function isTerminating(crd: { readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] } | undefined }): boolean {
-  return (crd.status?.conditions ?? []).some(({ type, status }) => type === "Terminating" && status === "True");
+  return isConditionTrue(crd.status?.conditions, "Terminating");
 }
 
 function deprecation({ crd: { spec } }: CustomKind, { name }: CustomResourceDefinitionVersion): string {

@@ -3,7 +3,8 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/defaulting/algorithm.go
  */
-import { isMap, mapEntries, mapItems } from "./prune.ts";
+import { isMap } from "../../../api/patch/json-value.ts";
+import { mapEntries, mapItems } from "./prune.ts";
 import type { Structure } from "./structure.ts";
 
 export function defaulted<T>(value: T, structure: Structure | undefined): T { return fill(value, structure) as T; }

@@ -9,11 +9,12 @@ import { inKeyOrder, jsonNodeOf, type JsonObject } from "../../../api/codec/json
 import { child, type FieldError, formatFieldError, index, invalid, key, required } from "../../../api/meta/field-error.ts";
 import { dns1035Label, pathSegmentName } from "../../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../../api/meta/object-meta.ts";
+import { isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import { canonical } from "../../../api/schema/canonical.ts";
 import { diagnose } from "../../../api/schema/diagnose.ts";
 import { builtInFacts, type StructType } from "../../../api/schema/facts.ts";
 import { validateMeta } from "../../generic/object-meta.ts";
-import { DROPPED, isMap, type JsonMap, mapEntries, mapItems } from "./prune.ts";
+import { DROPPED, mapEntries, mapItems } from "./prune.ts";
 import type { Structure } from "./structure.ts";
 
 export interface CoerceOptions {

@@ -7,7 +7,7 @@
  *
  * Source: kubernetes v1.36 client-go/util/jsonpath (what it accepts and finds)
  */
-import { formatGo } from "../../../api/patch/json-value.ts";
+import { formatGo, isMap } from "../../../api/patch/json-value.ts";
 import { parseFilter, type Filter } from "./json-path-filter.ts";
 
 export interface JsonPath {
@@ -79,10 +79,6 @@ function descend(value: unknown): unknown[] {
 function contents(value: unknown): unknown[] {
   if (Array.isArray(value)) return value as unknown[];
   return isMap(value) ? Object.keys(value).sort().map((name) => value[name]) : [];
-}
-
-function isMap(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 const SLICE = /^(-?\d*)(:-?\d*)?(:-?\d*)?$/;

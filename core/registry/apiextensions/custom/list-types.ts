@@ -5,7 +5,7 @@
  */
 import { inKeyOrder } from "../../../api/codec/json-document.ts";
 import { child, duplicate, type FieldError, index, invalid, key } from "../../../api/meta/field-error.ts";
-import { isMap } from "./prune.ts";
+import { isMap } from "../../../api/patch/json-value.ts";
 import type { Structure } from "./structure.ts";
 
 export function* validateLists(value: unknown, structure: Structure | undefined, path: string): Iterable<FieldError> {

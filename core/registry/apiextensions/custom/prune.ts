@@ -6,6 +6,7 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/{pruning/algorithm,defaulting/prunenulls}.go
  */
 import { setKey } from "../../../api/codec/json-document.ts";
+import { isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import type { Structure } from "./structure.ts";
 
 const META = new Set(["apiVersion", "kind", "metadata"]);
@@ -64,10 +65,6 @@ function dropNulls(value: unknown, structure: Structure | undefined): unknown {
     return dropNulls(field, below);
   });
 }
-
-export type JsonMap = Readonly<Record<string, unknown>>;
-
-export function isMap(value: unknown): value is JsonMap { return typeof value === "object" && value !== null && !Array.isArray(value); }
 
 /** As a new value of a field: there is to be none. */
 export const DROPPED: unique symbol = Symbol("dropped");

@@ -10,10 +10,9 @@ import { goNumber } from "../../../api/meta/go-float.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import { badRequest, internalError } from "../../../api/meta/status-error.ts";
-import { formatGo } from "../../../api/patch/json-value.ts";
+import { formatGo, isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import type { Subresource } from "../../generic/resource.ts";
 import { isNumber, numberType } from "./numbers.ts";
-import { isMap, type JsonMap } from "./prune.ts";
 
 type Paths = Readonly<CustomResourceSubresourceScale>;
 

@@ -11,11 +11,10 @@
 import type { FieldError } from "../../../api/meta/field-error.ts";
 import { goNumber } from "../../../api/meta/go-float.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
-import { formatGo } from "../../../api/patch/json-value.ts";
+import { formatGo, isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import type { Correlated } from "./correlate.ts";
 import { fieldErrorOf, type Finding, typeFinding } from "./finding.ts";
 import { isNearInteger, isNumber, numberFindings, type NumberRules, numberType } from "./numbers.ts";
-import { isMap, type JsonMap } from "./prune.ts";
 import type { Structure } from "./structure.ts";
 
 interface Result {

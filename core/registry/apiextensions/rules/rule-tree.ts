@@ -12,6 +12,7 @@
  */
 import type { ValidationRule } from "../../../api/gen/apiextensions.v1.ts";
 import { child, duplicate, type FieldError, forbidden, formatFieldError, index, invalid, key, OMIT_VALUE, required } from "../../../api/meta/field-error.ts";
+import { isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import { evaluate, type Variables } from "../../../cel/compile.ts";
 import { CALL_COST_LIMIT, kubernetesEnvironment, RUNTIME_COST_BUDGET } from "../../../cel/kubernetes.ts";
 import type { Environment } from "../../../cel/check/declarations.ts";
@@ -19,7 +20,6 @@ import { withObjectMeta } from "../../../cel/schema/declared-type.ts";
 import { valueOf } from "../../../cel/schema/schema-value.ts";
 import { isError, Optional } from "../../../cel/value/value.ts";
 import { type Correlated, itemKey } from "../custom/correlate.ts";
-import { isMap, type JsonMap } from "../custom/prune.ts";
 import type { Structure } from "../custom/structure.ts";
 import { compileRules, type CompiledRule, UndeclaredError } from "./compiled-rule.ts";
 import { type RuleMeter, unmeasured } from "./rule-meter.ts";
