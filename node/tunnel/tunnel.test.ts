@@ -189,12 +189,12 @@ test("a reader that stops delays nobody else, and costs no more than its window"
 test("an agent dials nothing but its kubelet, its pods and their ports", async () => {
   const port = await listen((socket) => void socket.end("hello"));
   const { tunnel, url } = await startServer();
-  await start(agentOf([url], { kubeletPort: 10250, hostPorts: [port] }));
+  await start(agentOf([url], { kubeletPort: 1, hostPorts: [port] }));
   const session = (await tunnel.arrival("node-1", AbortSignal.timeout(60_000)))!;
   await expect(session.dial({ host: "127.0.0.2", port: 22, signal })).rejects.toThrow("not allowed by the node's tunnel: 127.0.0.2:22");
   await expect(session.dial({ host: "10.42.8.1", port: 80, signal })).rejects.toThrow("not allowed");
   await expect(session.dial({ host: "169.254.169.254", port: 80, signal })).rejects.toThrow("not allowed");
-  await expect(session.dial({ host: "127.0.0.2", port: 10250, signal })).rejects.toThrow("dial tcp 127.0.0.1:10250: connect: connection refused");
+  await expect(session.dial({ host: "127.0.0.2", port: 1, signal })).rejects.toThrow("dial tcp 127.0.0.1:1: connect: connection refused");
   expect(await textOf(await session.dial({ host: "127.0.0.1", port, signal }))).toBe("hello");
 });
 
