@@ -6,7 +6,7 @@ const START = `
   import { lastWords } from "${import.meta.dirname}/last-words.ts";
   import { stderrLog } from "${import.meta.dirname}/stderr-log.ts";
   lastWords(process, stderrLog("info"));
-  setTimeout(() => process.exit(0), 5_000);
+  setTimeout(() => process.exit(0), 60_000);
 `;
 
 test.each([
@@ -14,7 +14,7 @@ test.each([
   ["an event nobody listens to", "exception", `const server = createServer((socket) => socket.destroy(new TypeError("torn"))).listen(0, "127.0.0.1", () => connect(server.address().port, "127.0.0.1"));`],
   ["a promise", "rejection", `void Promise.reject(new TypeError("torn"));`],
 ])("what %s throws is told in one line, with its stack, and ends the process", (_, origin, then) => {
-  const { status, stderr } = spawnSync(process.execPath, ["-e", START + then], { encoding: "utf8", timeout: 10_000 });
+  const { status, stderr } = spawnSync(process.execPath, ["-e", START + then], { encoding: "utf8", timeout: 60_000 });
   expect({ status, lines: stderr.trim().split("\n").map((line) => JSON.parse(line) as unknown) }).toEqual({ status: 1, lines: [expect.objectContaining({
     level: "error", msg: "fatal: an error that nothing handled ends the process", origin, error: expect.objectContaining({ type: "TypeError", message: "torn", stack: expect.stringMatching(/TypeError: torn\n +at /) }),
   })] });

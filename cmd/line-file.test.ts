@@ -53,7 +53,7 @@ test.skipIf(process.platform === "win32")("a log that goes to a file has each li
     for (let i = 0; i < 3; i++) log.info("told " + i);
     setTimeout(() => { log.error("last words"); process.exit(42); }, 50);
   `;
-  expect(spawnSync(process.execPath, ["-e", say], { stdio: ["ignore", "ignore", file], timeout: 10_000 }).status).toBe(42);
+  expect(spawnSync(process.execPath, ["-e", say], { stdio: ["ignore", "ignore", file], timeout: 60_000 }).status).toBe(42);
   closeSync(file);
   expect(readFileSync(path, "utf8").trim().split("\n").map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual(["told 0", "told 1", "told 2", "last words"]);
 });

@@ -10,6 +10,6 @@ test.skipIf(process.platform !== "linux")("a disk without room for what is told 
     for (let i = 0; i < 5; i++) await lines.write("an event");
     setTimeout(() => process.exit(42), 50);
   `;
-  expect(spawnSync(process.execPath, ["-e", say], { stdio: ["ignore", full, "ignore"], timeout: 10_000 }).status).toBe(42);
+  expect(spawnSync(process.execPath, ["-e", say], { stdio: ["ignore", full, "ignore"], timeout: 60_000 }).status).toBe(42);
   closeSync(full);
 });

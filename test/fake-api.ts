@@ -235,7 +235,7 @@ function deepFreeze<T>(value: T): T {
 }
 
 /** Waits until `holds` does, looking again every few milliseconds; fails with what it last saw. */
-export async function eventually<T>(look: () => T, holds: (seen: T) => boolean, withinMs = 5000): Promise<T> {
+export async function eventually<T>(look: () => T, holds: (seen: T) => boolean, withinMs = 60_000): Promise<T> {
   const endMs = performance.now() + withinMs;
   for (;;) {
     const seen = look();

@@ -61,7 +61,7 @@ test("NamespaceExists and NamespaceAutoProvision", async () => {
   expect(await runPlugin(exists, create(pod(), { namespace: "gone" }))).toBe('404 namespaces "gone" not found');
   expect(await runPlugin(exists, create(pod()))).toBe("ok");
   expect(await runPlugin(namespaceAutoProvision({ namespaces, client: client.resource(NAMESPACES) }), create(pod(), { namespace: "fresh" }))).toBe("ok");
-  expect((await client.resource(NAMESPACES).get({ metadata: { name: "fresh" } }, { signal: AbortSignal.timeout(1000) })).metadata.name).toBe("fresh");
+  expect((await client.resource(NAMESPACES).get({ metadata: { name: "fresh" } }, { signal: AbortSignal.timeout(60_000) })).metadata.name).toBe("fresh");
 });
 
 test("LimitPodHardAntiAffinityTopology and AlwaysDeny", async () => {

@@ -15,7 +15,7 @@ interface Limits { readonly hard: Record<string, string>; readonly used?: Record
 async function namespaceWith(limits: Record<string, Limits>, around?: Surroundings) {
   const api = fakeApi();
   const client = api.client.resource(RESOURCE_QUOTAS);
-  const signal = AbortSignal.timeout(5000);
+  const signal = AbortSignal.timeout(60_000);
   for (const [name, { hard, used, spec }] of Object.entries(limits)) {
     const made = await client.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name, namespace: "default" }, spec: { hard, ...spec } }, { signal });
     await client.updateStatus({ ...made, status: { hard, ...(used ? { used } : {}) } }, { signal });

@@ -68,7 +68,7 @@ describe("first start", () => {
       "client-admin", "client-auth-proxy", "client-ca", "client-controller", "client-kube-apiserver", "client-kube-proxy", "client-scheduler",
       "request-header-ca", "server-ca", "serving-kube-apiserver", "serving-kubelet",
     ].flatMap((name) => [`${name}.crt`, `${name}.key`]).concat("service.key", "copies").sort());
-    for (const file of files.filter((name) => name !== "copies")) expect(statSync(join(dir, file)).mode & 0o777, file).toBe(file.endsWith(".key") ? 0o600 : 0o644);
+    for (const file of files.filter((name) => name !== "copies")) expect(statSync(join(dir, file)).mode & 0o777, file).toBe(file.endsWith(".key") ? 0o600 : 0o644 & ~process.umask());
   });
 
   test.runIf(openssl)("openssl accepts every certificate for its purpose, and for no other", async () => {

@@ -60,7 +60,7 @@ async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES, rack
   const pod = (name: string) => client.resource(PODS).get(inDefault(name), call).catch(() => undefined);
   const explain = async (name: string) => (await explainer.explain("default", name, signal))!;
   const until = async (holds: () => Promise<boolean>): Promise<void> => {
-    const endMs = performance.now() + 25_000;
+    const endMs = performance.now() + 60_000;
     while (!(await holds())) {
       if (performance.now() > endMs) throw new Error(`not in time: ${JSON.stringify((await client.resource(PODS).list({ namespace: "default" }, call)).items.map(({ metadata, spec, status }) => [metadata.name, spec.nodeName, status?.conditions]))}`);
       await Bun.sleep(5);

@@ -124,4 +124,4 @@ test("of a gang either nobody is bound or enough are, whatever else there is; an
   expect(total.scheduled).toBeGreaterThan(100);
   expect(total.waiting).toBeGreaterThan(30);
   expect(total.evicted).toBeGreaterThan(10);
-}, 60_000);
+});

@@ -71,7 +71,7 @@ test("a server that had an address of IPv6 alone is reached when it has one of I
 
 test("the Lease of a server that has been silent for an hour goes; leases that are no server's stay", async () => {
   const api = fakeApi();
-  const call = { signal: AbortSignal.timeout(10_000) };
+  const call = { signal: AbortSignal.timeout(60_000) };
   const lease = (name: string, labels: Record<string, string>) => api.client.resource(LEASES).create({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { namespace: "kube-system", name, labels }, spec: { leaseDurationSeconds: 3600 } }, call);
   await lease("apiserver-old", { "apiserver.kubernetes.io/identity": "kube-apiserver" });
   await lease("kube-scheduler", {});

@@ -33,13 +33,16 @@ async function serving(handler: Handler): Promise<number> {
   return server.address()!.port;
 }
 
-/** All that comes until the connection ends, or is quiet; then "…". */
-function raw(port: number, method = "GET"): Promise<string> {
+/** All that comes until the connection ends. One that stays ends with what is waited for, and is told as "…" when it is quiet after that. */
+function raw(port: number, { until, told }: { readonly until?: string; readonly told?: (got: string) => void } = {}): Promise<string> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: pki.authority("server-ca").bundlePem, ALPNProtocols: ["http/1.1"] }, () => socket.write(`${method} / HTTP/1.1\r\nHost: x\r\n\r\n`));
+    const socket = connect({ port, host: "127.0.0.1", servername: "localhost", ca: pki.authority("server-ca").bundlePem, ALPNProtocols: ["http/1.1"] }, () => socket.write(`GET / HTTP/1.1\r\nHost: x\r\n\r\n`));
     let got = "";
-    socket.setTimeout(700, () => { resolve(`${got}…`); socket.destroy(); });
-    socket.on("data", (chunk: Buffer) => { got += chunk.toString("latin1"); }).on("close", () => resolve(got)).on("error", () => undefined);
+    socket.on("data", (chunk: Buffer) => {
+      got += chunk.toString("latin1");
+      told?.(got);
+      if (until !== undefined && got.endsWith(until)) socket.setTimeout(700, () => { resolve(`${got}…`); socket.destroy(); });
+    }).on("close", () => resolve(got)).on("error", () => undefined);
   });
 }
 
@@ -47,7 +50,7 @@ const passed = (headers: readonly (readonly [string, string])[], { status = 200,
   ({ type: "raw", status, headers: {}, passedOn: { headers, length }, body });
 
 test("headers go on beside our own, each as often as it came; what is no name goes no further", async () => {
-  const got = await raw(await serving(async () => passed([["x-a", "1"], ["X-A", "2"], ["Audit-Id", "theirs"], ["Cache-Control", "max-age=9"], ["Bad Name", "3"], ["Content-Type", "a/b"]], { length: 2 })));
+  const got = await raw(await serving(async () => passed([["x-a", "1"], ["X-A", "2"], ["Audit-Id", "theirs"], ["Cache-Control", "max-age=9"], ["Bad Name", "3"], ["Content-Type", "a/b"]], { length: 2 })), { until: "hi" });
   expect(got.replace(/Date: .*\r\n/, "")).toBe("HTTP/1.1 200 OK\r\nAudit-Id: a-1\r\nAudit-Id: theirs\r\ncache-control: no-cache, private\r\ncache-control: max-age=9\r\nX-A: 1\r\nX-A: 2\r\nContent-Type: a/b\r\ncontent-length: 2\r\n\r\nhi…");
 });
 
@@ -57,32 +60,40 @@ test.each<[string, Parameters<typeof passed>, RegExp]>([
   ["of a status without a name is named as Go does", [[], { status: 299, length: 2 }], /^HTTP\/1.1 299 status code 299\r\n/],
   ["of a teapot", [[], { status: 418, length: 2 }], /^HTTP\/1.1 418 I'm a teapot\r\n/],
   ["of no status at all is none", [[], { status: 99, length: 2 }], /^$/],
-])("an answer %s", async (_, how, expected) => expect(await raw(await serving(async () => passed(...how)))).toMatch(expected));
+])("an answer %s", async (_, how, expected) => expect(await raw(await serving(async () => passed(...how)), { until: how[1]?.length === 0 ? "\r\n\r\n" : "hi" })).toMatch(expected));
 
-function breaking(afterMs: number): Readable {
+function breaking(when: Promise<void>): Readable {
   const body = new Readable({ read: () => undefined });
   body.push("hel");
-  setTimeout(() => body.destroy(new Error("unexpected EOF")), afterMs);
+  void when.then(() => body.destroy(new Error("unexpected EOF")));
   return body;
 }
 
-test.each<[string, number, number | undefined, RegExp]>([
-  ["at once, of a known length, is not seen", 0, 100, /^$/],
-  ["later is seen to break off", 400, 100, /^HTTP\/1.1 200 OK\r\n[\s\S]*content-length: 100\r\n[\s\S]*\r\n\r\nhel$/],
-  ["in a stream is seen to break off", 100, undefined, /^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\n3\r\nhel\r\n$/],
-])("an answer that breaks off %s", async (_, afterMs, length, expected) => expect(await raw(await serving(async () => passed([], { length, body: breaking(afterMs) } as never)))).toMatch(expected));
+const atOnce = (): Promise<void> => systemClock.sleep(0, new AbortController().signal);
+
+test.each<[string, boolean, number | undefined, RegExp]>([
+  ["at once, of a known length, is not seen", true, 100, /^$/],
+  ["later is seen to break off", false, 100, /^HTTP\/1.1 200 OK\r\n[\s\S]*content-length: 100\r\n[\s\S]*\r\n\r\nhel$/],
+  ["in a stream is seen to break off", false, undefined, /^HTTP\/1.1 200 OK\r\n[\s\S]*\r\n\r\n3\r\nhel\r\n$/],
+])("an answer that breaks off %s", async (_, soon, length, expected) => {
+  const { promise: seen, resolve } = Promise.withResolvers<void>();
+  const port = await serving(async () => passed([], { length, body: breaking(soon ? atOnce() : seen) } as never));
+  expect(await raw(port, { told: (got) => { if (got.includes("hel")) resolve(); } })).toMatch(expected);
+});
 
 test("an answer that had broken off before anybody read it ends the connection, too", async () => {
-  const body = breaking(0);
+  const body = breaking(atOnce());
   body.on("error", () => undefined);
   expect(await raw(await serving(async () => { await systemClock.sleep(20, new AbortController().signal); return passed([], { body }); }))).toBe("");
 });
 
 test("over HTTP/2 an answer that breaks off is a stream that is reset", async () => {
-  const port = await serving(async () => passed([["X-A", "1"], ["X-A", "2"]], { body: breaking(100) }));
+  const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+  const port = await serving(async () => passed([["X-A", "1"], ["X-A", "2"]], { body: breaking(begun) }));
   const client = http2.connect(`https://localhost:${port}`, { ca: pki.authority("server-ca").bundlePem });
   const stream = client.request({ ":path": "/" }).on("error", () => undefined);
   const seen = await new Promise<unknown>((resolve) => { stream.on("response", (headers) => resolve(headers["x-a"])); });
+  begins();
   await new Promise((resolve) => { stream.on("close", resolve).resume(); });
   expect([seen, stream.rstCode]).toEqual(["1, 2", http2.constants.NGHTTP2_INTERNAL_ERROR]);
   client.destroy();
@@ -93,7 +104,7 @@ test("an answer before the answer goes on, the first of them, with our own heade
     for (const link of ["</a>", "</b>"]) tellEarly?.(103, [["Link", link]]);
     return passed([["Content-Type", "a/b"]], { status: 404, length: 2 });
   });
-  expect(await raw(port)).toMatch(/^HTTP\/1.1 103 Early Hints\r\nCache-Control: no-cache, private\r\nAudit-Id: a-1\r\nLink: <\/a>\r\n\r\nHTTP\/1.1 404 Not Found\r\n[\s\S]*\r\n\r\nhi…$/);
+  expect(await raw(port, { until: "hi" })).toMatch(/^HTTP\/1.1 103 Early Hints\r\nCache-Control: no-cache, private\r\nAudit-Id: a-1\r\nLink: <\/a>\r\n\r\nHTTP\/1.1 404 Not Found\r\n[\s\S]*\r\n\r\nhi…$/);
 });
 
 test.each([

@@ -129,12 +129,12 @@ test.each([
     for (const changed of await Promise.all(names.map((name) => api.ask("PATCH", `${path}/${name}`, { body: body(`${name} ${round}`), headers: { "content-type": "application/merge-patch+json" } })))) tell("MODIFIED", changed, `${changed.body.metadata.name as string} ${round}`);
   expected.sort((a, b) => Number(a.version) - Number(b.version));
   for (const { accept, form, whole, events } of watchers) {
-    await expect.poll(() => events.length, { message: accept, timeout: 20_000 }).toBe(expected.length);
+    await expect.poll(() => events.length, { message: accept }).toBe(expected.length);
     expect(events, accept).toEqual(expected.map((event) => ({ ...event, form, note: whole ? event.note : undefined })));
   }
   for (const name of names) expect((await api.ask("DELETE", `${path}/${name}`)).code).toBe(200);
   for (const { accept, form, events } of watchers) {
-    await expect.poll(() => events.length, { message: accept, timeout: 20_000 }).toBe(expected.length + names.length);
+    await expect.poll(() => events.length, { message: accept }).toBe(expected.length + names.length);
     expect(events.slice(expected.length).map(({ type, name, form: sent }) => `${type} ${name} ${sent}`), accept).toEqual(names.map((name) => `DELETED ${name} ${form}`));
   }
   for (const { stop } of watchers) stop();

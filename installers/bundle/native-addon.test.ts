@@ -21,7 +21,7 @@ async function loadedFrom(temporary: string): Promise<string> {
 test("an addon that must be a file is one that nobody else may have put there", async () => {
   const temporary = mkdtempSync(join(tmpdir(), "native-"));
   const own = join(temporary, `coracle-native-${process.getuid!()}`);
-  expect(await loadedFrom(temporary)).toMatch(new RegExp(`^${own}/classic-level-[0-9a-f]{16}\\.node$`));
+  expect(await loadedFrom(temporary)).toMatch(new RegExp(`^${RegExp.escape(own)}/classic-level-[0-9a-f]{16}\\.node$`));
   chmodSync(own, 0o777); // as one that another user has made before us and filled
   const [name] = readdirSync(own) as [string];
   chmodSync(join(own, name), 0o700);

@@ -76,7 +76,7 @@ test.each(Object.entries(KEPT))("a bit of any byte flipped, or its sectors unrea
   fresh();
   symlinkSync("/proc/self/mem", path); // is opened, and answers as a bad sector does
   await expect((async () => void (await read(path)))()).resolves.toBeUndefined();
-}, 60_000);
+});
 
 test("of a record of a pull that a disk has damaged nobody knows with what it was pulled, as upstream", async () => {
   await pulls().pulled("r.example/private:1", "id", undefined);

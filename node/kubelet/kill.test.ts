@@ -61,4 +61,4 @@ test("sidecars are stopped once the containers are gone that need them: one that
   const runtime = { sandboxes: [], containers: ["debugger", "first", "second", "app"].map((name) => ({ id: name, name, state: "running" })) } as unknown as RuntimePod;
   await killPod(deps, pod, runtime, { graceSeconds: 30, signal: new AbortController().signal });
   expect(stopped).toEqual(["debugger", "app", "second", "first"]);
-}, 5_000);
+});

@@ -1275,7 +1275,7 @@ test("a pod that is there again under its uid, while it is ended, begins again o
   rmSync(manifest);
   await asked(2);
   write();
-  await Bun.sleep(500); // until it is read
+  await Bun.sleep(3_000); // until it is read, which nothing tells while the pod is ended
   stopping.resolve();
   await starts(4);
   expect(node.counted('kubelet_restarted_pods_total{static="true"}')).toBe(1);

@@ -19,12 +19,12 @@ test.each([
 });
 
 test("what a program has started, and left behind with its outputs, is not waited for longer than the program", async () => {
-  const left = "sleep 1000 & echo $!";
-  const { exitCode, stdout } = await exec("sh", ["-c", left], { timeoutMs: 500 });
+  const left = "sleep 1000 & echo $!", timeoutMs = 3_000; // by then a busy machine, too, has started it
+  const { exitCode, stdout } = await exec("sh", ["-c", left], { timeoutMs });
   process.kill(Number(stdout));
   expect(exitCode).toBe(0);
   const pidFile = join(mkdtempSync(join(tmpdir(), "exec-")), "pid");
-  await expect(exec("sh", ["-c", `${left} > ${pidFile}; exec sleep 1000`], { timeoutMs: 500 })).rejects.toMatchObject({ code: "timeout" });
+  await expect(exec("sh", ["-c", `${left} > "$0"; exec sleep 1000`, pidFile], { timeoutMs })).rejects.toMatchObject({ code: "timeout" });
   process.kill(Number(readFileSync(pidFile, "utf8")));
   rmSync(dirname(pidFile), { recursive: true });
 });

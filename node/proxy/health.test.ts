@@ -47,7 +47,7 @@ test("a health check node port answers at the addresses of node ports", async ()
   const health = new ServiceHealth({ log: silentLog, healthy: () => true, cidrs: ["127.0.0.2/32"] });
   health.update([{ namespace: "d", name: "web", port, localEndpoints: 2 }]);
   try {
-    const answer = await eventually("the port answers", () => fetch(`http://127.0.0.2:${port}`), 10_000);
+    const answer = await eventually("the port answers", () => fetch(`http://127.0.0.2:${port}`));
     const body = '{\n\t"service": {\n\t\t"namespace": "d",\n\t\t"name": "web"\n\t},\n\t"localEndpoints": 2,\n\t"serviceProxyHealthy": true\n}';
     expect([answer.headers.get("x-load-balancing-endpoint-weight"), await answer.text()]).toEqual(["2", body]);
     await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();

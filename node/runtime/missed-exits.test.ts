@@ -39,12 +39,12 @@ test.skipIf(process.platform !== "linux")("a shim that has not told of an end is
     for (const { shim, app } of [hangs, told, foreign]) {
       shim.kill("SIGSTOP"); // it hears of nothing
       process.kill(app, "SIGKILL");
-      await expect.poll(() => parentOf(app), { timeout: 10_000 }).toBeUndefined();
+      await expect.poll(() => parentOf(app)).toBeUndefined();
     }
     const warned: unknown[] = [];
     const log = { ...silentLog, warn: (_: string, facts?: object) => void warned.push(facts) };
     await endShimsThatMissedExits({ socket }, { cri, clock: twoLooks, log }, new AbortController().signal);
-    await expect.poll(() => [hangs.shim.signalCode, parentOf(hangs.pause)], { timeout: 10_000 }).toEqual(["SIGKILL", undefined]);
+    await expect.poll(() => [hangs.shim.signalCode, parentOf(hangs.pause)]).toEqual(["SIGKILL", undefined]);
     expect(warned).toEqual([{ id: "hangs-app", sandbox: "hangs", pid: hangs.shim.pid }]);
     expect([well, told, foreign].map(({ shim }) => [shim.exitCode, shim.signalCode])).toEqual([[null, null], [null, null], [null, null]]);
   } finally {

@@ -40,7 +40,7 @@ test.skipIf(process.platform !== "linux")("a process of a container that has end
     await look(1);
     expect(alive()).toEqual(names); // it may be about to end
     await look(2);
-    await expect.poll(alive, { timeout: 10_000 }).toEqual(["box", "runs", "made", "within", "none"]);
+    await expect.poll(alive).toEqual(["box", "runs", "made", "within", "none"]);
     expect(warned).toEqual(["ended", "unknown"].map((id) => ({ id, sandbox: "box", pid: pids[names.indexOf(id)] })));
   } finally {
     process.kill(-shim.pid!, "SIGKILL");

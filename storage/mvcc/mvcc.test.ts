@@ -110,7 +110,7 @@ test("volatile writes are seen at once, and only their newest values reach the d
 /** What has been put where, in the order of a watch. */
 async function story(store: Store, after: number, count: number): Promise<[string, number][]> {
   const seen: [string, number][] = [];
-  for await (const batch of store.watch({ prefix: "/", after }, AbortSignal.timeout(1000))) {
+  for await (const batch of store.watch({ prefix: "/", after }, AbortSignal.timeout(60_000))) {
     seen.push(...batch.events.map(({ row }): [string, number] => [row.key, row.revision]));
     if (seen.length >= count) break;
   }
@@ -251,7 +251,7 @@ test("after a crash lost volatile writes are as if never written, and no revisio
     disk.crash();
     const { store: after } = await watched({ disk });
     expect(after.revision).toBeGreaterThanOrEqual(last);
-    const error = await failure(after.watch({ prefix: "/", after: last }, AbortSignal.timeout(1000))[Symbol.asyncIterator]().next());
+    const error = await failure(after.watch({ prefix: "/", after: last }, AbortSignal.timeout(60_000))[Symbol.asyncIterator]().next());
     expect(error.code).toBe("compacted");
     disk.crash();
   }

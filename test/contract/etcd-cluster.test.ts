@@ -19,7 +19,7 @@ beforeAll(async () => {
   tls = { ca: readFileSync(files.cafile, "utf8"), cert: readFileSync(files.certfile, "utf8"), key: readFileSync(files.keyfile, "utf8") };
   etcd = await startEtcd({ members: 3, tls: files });
   await healthy();
-}, 120_000);
+});
 afterAll(async () => await etcd?.[Symbol.asyncDispose]());
 
 function open(options: Partial<EtcdOptions> = {}): Promise<Store> {
@@ -71,7 +71,7 @@ test("without a client certificate, or with another CA, it says why it cannot be
   await expect(openEtcd({ endpoints: ["ftp://x"], clock: systemClock })).rejects.toThrow(/is no etcd endpoint/);
   await expect(openEtcd({ endpoints: ["http://127.0.0.1:1"], clock: systemClock, callTimeoutMs: 300, onTrouble: (error) => trouble.push(error) }, AbortSignal.timeout(500))).rejects.toThrow(/timed out/);
   expect(String(trouble.at(-1)?.fields["reason"])).toMatch(/ECONNREFUSED/);
-}, 30_000);
+});
 
 describe.each([
   ["killed", (member: Etcd["members"][number]) => member.kill(), (member: Etcd["members"][number]) => member.start()],
@@ -108,7 +108,7 @@ describe.each([
     await store.close();
     await recover(etcd.members[0]!);
     await healthy();
-  }, 30_000);
+  });
 });
 
 test("without a majority nothing is answered; with it again, everything goes on", async () => {
@@ -122,7 +122,7 @@ test("without a majority nothing is answered; with it again, everything goes on"
   const written = await store.put("/q/b", {}, 0).catch(async () => (await store.get("/q/b"))!.revision); // the first may have been carried out after all, or be at any moment until now
   expect((await seen).map((event) => event.row.revision)).toEqual([written]);
   await store.close();
-}, 30_000);
+});
 
 test("events that were compacted before they arrived: watchers are told to start again", async () => {
   const store = await open({ endpoints: [etcd.endpoints[0]!] });
@@ -141,7 +141,7 @@ test("events that were compacted before they arrived: watchers are told to start
   const next = await other.put("/c/a", { i: 5 }, last);
   expect((await collect(store, "/c/", now, () => 1)).map((event) => event.row.revision)).toEqual([next]);
   await Promise.all([store.close(), other.close()]);
-}, 30_000);
+});
 
 test("a write that nobody waits for any more is not carried out when etcd is back", async () => {
   const store = await open();
@@ -158,7 +158,7 @@ test("a write that nobody waits for any more is not carried out when etcd is bac
   await store.put("/asked/then", {}, 0);
   expect((await store.list({ prefix: "/asked/" })).rows.map(({ key }) => key)).toEqual(["/asked/then", "/asked/wanted"]);
   await store.close();
-}, 60_000);
+});
 
 test("of all servers one compacts, each time to where etcd was a round ago", async () => {
   const stores = await Promise.all([1, 2, 3].map(() => open({ compactEveryMs: 300 })));
@@ -172,7 +172,7 @@ test("of all servers one compacts, each time to where etcd was a round ago", asy
   await Bun.sleep(1500);
   expect(await rounds() - before).toBeLessThanOrEqual(Math.ceil((performance.now() - fromMs) / 300) + 1); // not three times as many
   await Promise.all(stores.map((store) => store.close()));
-}, 30_000);
+});
 
 test("a name is claimed by one, until it is given back or its time is over", async () => {
   const [a, b] = await Promise.all([open(), open()]);
@@ -184,4 +184,4 @@ test("a name is claimed by one, until it is given back or its time is over", asy
   await b.close();
   for (let taken: (() => Promise<void>) | undefined; taken === undefined; await Bun.sleep(200)) taken = await a.claim!("/claims/x", { ttlSeconds: 30 });
   await a.close();
-}, 30_000);
+});

@@ -52,9 +52,9 @@ class Worker implements Disposable {
 }
 
 function keep({ target, seed, value, why }: Finding): void {
-  const directory = new URL(`./corpus/${target}/`, import.meta.url).pathname;
+  const directory = join(import.meta.dirname, "corpus", target);
   mkdirSync(directory, { recursive: true });
-  writeFileSync(`${directory}${seed}.json`, `${JSON.stringify(value)}\n`);
+  writeFileSync(join(directory, `${seed}.json`), `${JSON.stringify(value)}\n`);
   console.log(`${target} ${seed}: ${why}\n  ${JSON.stringify(value).slice(0, 400)}`);
 }
 

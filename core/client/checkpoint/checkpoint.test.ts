@@ -57,7 +57,7 @@ async function life(path: string, wire: ReturnType<typeof cuttable>, work: (agen
   const stop = new AbortController();
   const running = runAll([journal, reach, transport, informers], stop.signal);
   try {
-    await work({ informers, client, flush: () => journal.flush(), signal: AbortSignal.timeout(10_000) });
+    await work({ informers, client, flush: () => journal.flush(), signal: AbortSignal.timeout(60_000) });
   } finally {
     stop.abort();
     await running;
@@ -69,7 +69,7 @@ test("a second life without a server starts with what the first one knew, and ca
   const wire = cuttable(api);
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
   const direct = api.client;
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   const secret = { metadata: { name: "door", namespace: "default" } };
   await direct.resource(PODS).create(pod("a"), { signal });
   await direct.resource(PODS).create(pod("b"), { signal });
@@ -107,7 +107,7 @@ test("a second life without a server starts with what the first one knew, and ca
 test("a server that goes away and comes back is not asked in between, and watches go on where they were", async () => {
   const api = fakeApi();
   const wire = cuttable(api);
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
   await api.client.resource(PODS).create(pod("a"), { signal });
   await life(path, wire, async ({ informers, client }) => {
@@ -142,7 +142,7 @@ test("of several servers the first that answers is used, and left when it goes; 
   reach.suspect();
   await eventually(() => reach.state, (state) => state === "offline");
   up.add("https://a");
-  await reach.whenOnline(AbortSignal.timeout(5000));
+  await reach.whenOnline(AbortSignal.timeout(60_000));
   expect([reach.server(), reach.offlineSinceMs]).toEqual(["https://a", undefined]);
   stop.abort();
   await life;
@@ -157,7 +157,7 @@ test("a server behind a slow link is found, though it is taken for gone at first
     probe: (_server, signal) => clock.sleep(isSilent ? 60_000 : 90, signal).then(() => signal.throwIfAborted()), // nine seconds
   });
   const life = reach.run(stop.signal, () => {});
-  await reach.whenOnline(AbortSignal.timeout(5_000));
+  await reach.whenOnline(AbortSignal.timeout(60_000));
   expect(states).toEqual(["offline", "online"]);
   for (let i = 0; i < 3; i++) {
     reach.suspect();
@@ -185,7 +185,7 @@ test("why no server can be reached is told once for each loss, and again when it
   why = "another CA";
   await eventually(() => told.length, (count) => count === 2);
   why = undefined;
-  await reach.whenOnline(AbortSignal.timeout(5000));
+  await reach.whenOnline(AbortSignal.timeout(60_000));
   why = "down";
   reach.suspect();
   await eventually(() => told.length, (count) => count === 3);
@@ -196,7 +196,7 @@ test("why no server can be reached is told once for each loss, and again when it
 
 test("tokens that were issued are good for the next life", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   let issued = 0;
   const wire = cuttable({ call: async ({ body }) => ({ ...(body as object), status: { token: `t${++issued}`, expirationTimestamp: "2030-01-01T00:00:00Z" } }), async *watch() {} });
   const ask = (client: ReturnType<typeof clientOver>, uid: string) => client.resource(SERVICE_ACCOUNTS).createSubresource<{ readonly status: { readonly token: string } }>({ metadata: { name: "default", namespace: "default" } }, "token",
@@ -332,7 +332,7 @@ test("while no server can be reached, a pod of this node that has become ready i
   const api = fakeApi();
   const wire = cuttable(api);
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
-  const signal = AbortSignal.timeout(20_000);
+  const signal = AbortSignal.timeout(60_000);
   const endpoint = (uid: string, ready: boolean) => ({ addresses: [`10.0.0.${uid.length}`], conditions: { ready, serving: ready, terminating: false }, targetRef: { kind: "Pod", name: uid, uid } });
   await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "web-1", namespace: "default" }, addressType: "IPv4", endpoints: [endpoint("late", false), endpoint("other", false), endpoint("fallen", true)] } as never, { signal });
   await life(path, wire, async ({ informers, client }) => {

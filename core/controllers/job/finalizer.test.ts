@@ -8,7 +8,7 @@ import { PODS } from "../../client/resources.ts";
 import { podReleaser } from "./finalizer.ts";
 import { TRACKING_FINALIZER } from "./pods.ts";
 
-const signal = AbortSignal.timeout(10_000);
+const signal = AbortSignal.timeout(60_000);
 
 test("a pod that was released is not counted again while our copy is old, whether it was there or gone; one that could not be released is", async () => {
   const api = fakeApi(), client = api.client.resource(PODS);

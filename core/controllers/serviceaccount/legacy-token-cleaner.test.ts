@@ -66,7 +66,7 @@ test("one that may not be marked keeps no other from going", async () => {
 });
 
 async function seeded() {
-  const call = { signal: AbortSignal.timeout(10_000) };
+  const call = { signal: AbortSignal.timeout(60_000) };
   const api = fakeApi({ clock: { ...systemClock, nowMs: () => Date.UTC(2020, 0, 1) } });
   await api.client.resource(CONFIG_MAPS).create({ apiVersion: "v1", kind: "ConfigMap", metadata: { namespace: "kube-system", name: "kube-apiserver-legacy-service-account-token-tracking" }, data: { since: "2020-01-01" } }, call);
   const robot = await api.client.resource(SERVICE_ACCOUNTS).create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace: "a", name: "robot" }, secrets: [{ name: "robot-token" }, { name: "robot-old" }] }, call);

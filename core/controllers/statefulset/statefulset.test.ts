@@ -254,8 +254,8 @@ test("of more pods than any memory holds the first are planned, beside those tha
 });
 
 test("more pods than one round makes are made in several", () => run({ podManagementPolicy: "Parallel", replicas: 510, volumeClaimTemplates: [] }, () => "pending", async (api) => {
-  await eventually(() => api.all(PODS).length, (count) => count === 510, 20_000);
-}), 30_000);
+  await eventually(() => api.all(PODS).length, (count) => count === 510);
+}));
 
 test("of very many claims each is looked for by name", () => {
   const named = (n: number) => Array.from({ length: n }, (_, i) => ({ metadata: { name: `c${i}` }, spec: {} }));

@@ -167,7 +167,7 @@ test("what a claim waits for is told again while it waits, not whenever somethin
   const told: string[] = [];
   let nowMs = 0;
   const { client } = fakeApi();
-  const none = { signal: AbortSignal.timeout(1000), log: silentLog };
+  const none = { signal: AbortSignal.timeout(60_000), log: silentLog };
   const applier = new PlanApplier({ client, clock: { ...systemClock, uptimeMs: () => nowMs }, recorder: { event: (_about, _type, reason) => void told.push(reason) }, claims: undefined as never, volumes: undefined as never });
   const say = (one: ReturnType<typeof claim>, reason = "FailedBinding") => applier.applyToClaim(one, { type: "tell", event: { type: "Normal", reason, message: reason } }, none);
   expect([await say(claim()), await say(claim()), told.length]).toEqual([{ againInMs: 15_000 }, { againInMs: 15_000 }, 1]);

@@ -29,7 +29,7 @@ test("who asks for more is told what it waits for", () => withControllers((deps)
 }));
 
 test("one that waited before this process began is told as well, and one that has got a part of it", async () => {
-  const api = fakeApi(), seeding = { signal: AbortSignal.timeout(5000) };
+  const api = fakeApi(), seeding = { signal: AbortSignal.timeout(60_000) };
   const { metadata: { annotations }, spec, status } = claim("3Gi", "1Gi");
   const made = await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns", annotations }, spec, status } as never, seeding);
   await api.client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { claimRef: { uid: made.metadata.uid } } } as never, seeding);

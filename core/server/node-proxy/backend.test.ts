@@ -126,6 +126,6 @@ test("a kubelet that answers with another protocol, or sends the client elsewher
     const { code, body } = await api.ask("GET", "/api/v1/namespaces/a/pods/p/log");
     expect([code, body.code, body.reason]).toEqual([500, 500, "InternalError"]);
   }
-  await eventually("no connection is left", () => Promise.resolve(open === 0), 10_000);
+  await eventually("no connection is left", () => Promise.resolve(open === 0));
   kubelet.close();
 });

@@ -27,10 +27,10 @@ function program(name: string, script: string): void {
 
 test("logind is asked to wait, told when pods have ended, and asked again when the machine stays up", async () => {
   const at = (name: string): string => join(directory, name);
-  program("systemd-inhibit", `echo "$*" >> ${at("locks")}; trap 'echo released >> ${at("locks")}; exit' TERM; while true; do sleep 0.02; done`);
-  program("busctl", `while [ ! -e ${at("down")} ]; do sleep 0.02; done
+  program("systemd-inhibit", `echo "$*" >> "${at("locks")}"; trap 'echo released >> "${at("locks")}"; exit' TERM; while true; do sleep 0.02; done`);
+  program("busctl", `while [ ! -e "${at("down")}" ]; do sleep 0.02; done
 echo '{"type":"signal","interface":"org.freedesktop.login1.Manager","member":"PrepareForShutdown","payload":{"type":"b","data":[true]}}'
-while [ ! -e ${at("up")} ]; do sleep 0.02; done
+while [ ! -e "${at("up")}" ]; do sleep 0.02; done
 echo '{"type":"signal","payload":{"type":"b","data":[false]}}'
 exec sleep 10`);
   const locks = (): string[] => (existsSync(at("locks")) ? readFileSync(at("locks"), "utf8").trim().split("\n") : []);
@@ -53,8 +53,8 @@ exec sleep 10`);
 
 test("killed, it leaves nobody behind who holds the machine up, nor one who listens", async () => {
   const at = (name: string): string => join(directory, name);
-  program("systemd-inhibit", `shift 4; echo $$ >> ${at("pids")}; exec "$@"`);
-  program("busctl", `echo $$ >> ${at("pids")}; exec sleep 100`);
+  program("systemd-inhibit", `shift 4; echo $$ >> "${at("pids")}"; exec "$@"`);
+  program("busctl", `echo $$ >> "${at("pids")}"; exec sleep 100`);
   writeFileSync(at("node.ts"), `
     import { logindNotices } from "${import.meta.dirname}/logind.ts";
     import { systemClock } from "${import.meta.dirname}/../../../core/lifecycle/clock.ts";
@@ -70,7 +70,7 @@ test("killed, it leaves nobody behind who holds the machine up, nor one who list
 
 test("its limit is raised to what pods have, which is told where it stays lower", async () => {
   const at = (name: string): string => join(directory, name);
-  program("systemd-inhibit", `echo locked >> ${at("locks")}; exec sleep 100`);
+  program("systemd-inhibit", `echo locked >> "${at("locks")}"; exec sleep 100`);
   program("busctl", "exec sleep 100");
   const clock = { ...systemClock, sleep: (ms: number, signal: AbortSignal) => systemClock.sleep(ms / 100, signal) };
   async function limited(obeys: boolean): Promise<{ readonly ran: readonly string[]; readonly warned: readonly string[] }> {

@@ -29,16 +29,16 @@ test.runIf(process.platform === "linux")("a file that cannot be read keeps no ot
     events: { event: (about, _, reason, message) => void told.push(`${"metadata" in about ? about.metadata?.name : about.name} ${reason}: ${message.replace(/\([0-9a-f]+\)/, "(uid)")}`) },
     onChange: (pods) => void (run = pods.map(({ metadata, spec }) => `${metadata.name} ${spec.containers[0]!.image}`)),
   }).run(ended.signal, () => undefined);
-  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 later", "db-n1 db"]);
+  await expect.poll(() => run).toEqual(["web-n1 later", "db-n1 db"]);
   expect(told).toEqual([]);
   expect([...problems]).toEqual(["ENOENT", "it is not a regular file", "the read limit is reached"]); // nor into memory
 
   write("c.yaml", "web", "first");
-  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 first", "db-n1 db"]);
+  await expect.poll(() => run).toEqual(["web-n1 first", "db-n1 db"]);
   expect(told).toEqual(['web-n1 FailedValidation: Error validating pod web-n1_default(uid) from file due to duplicate pod name "web-n1", ignoring']);
 
   rmSync(join(directory, "c.yaml"));
-  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 later", "db-n1 db"]);
+  await expect.poll(() => run).toEqual(["web-n1 later", "db-n1 db"]);
   ended.abort();
   await ending;
   rmSync(directory, { recursive: true });
@@ -54,11 +54,11 @@ test("one file may be all there is", async () => {
     directory: file, nodeName: "n1", complete: () => undefined, scanMs: 20, clock: systemClock, log: silentLog, events: { event: () => undefined },
     onChange: (pods) => void (run = pods.map(({ metadata, spec }) => `${metadata.name} ${spec.containers[0]!.image}`)),
   }).run(ended.signal, () => undefined);
-  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 first"]);
+  await expect.poll(() => run).toEqual(["web-n1 first"]);
   writeFileSync(file, manifest("web", "second"));
-  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 second"]);
+  await expect.poll(() => run).toEqual(["web-n1 second"]);
   rmSync(file);
-  await expect.poll(() => run, { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => run).toEqual([]);
   ended.abort();
   await ending;
   rmSync(directory, { recursive: true });
@@ -74,20 +74,20 @@ test.runIf(process.platform === "linux")("a manifest that goes and comes at once
     directory, nodeName: "n1", complete: () => undefined, scanMs: 600_000, clock: systemClock, log: silentLog, events: { event: () => undefined },
     onChange: (pods) => void told.push(pods.map(({ spec }) => spec.containers[0]!.image!)),
   }).run(ended.signal, () => undefined);
-  await expect.poll(() => told, { timeout: 20_000 }).toEqual([["first"]]);
+  await expect.poll(() => told).toEqual([["first"]]);
 
   rmSync(file);
   writeFileSync(file, text);
-  await expect.poll(() => told, { timeout: 20_000 }).toEqual([["first"], [], ["first"]]);
+  await expect.poll(() => told).toEqual([["first"], [], ["first"]]);
 
   writeFileSync(join(directory, ".next"), text);
   renameSync(join(directory, ".next"), file); // the same again in its place: nothing is anew
   writeFileSync(join(directory, "other.yaml"), manifest("other", "second"));
-  await expect.poll(() => told.slice(3), { timeout: 20_000 }).toEqual([["second", "first"]]);
+  await expect.poll(() => told.slice(3)).toEqual([["second", "first"]]);
 
   writeFileSync(file, text.slice(0, -30)); // no pod can be made of that
   writeFileSync(join(directory, "third.yaml"), manifest("third", "third"));
-  await expect.poll(() => told.slice(4), { timeout: 20_000 }).toEqual([["second", "third", "first"]]);
+  await expect.poll(() => told.slice(4)).toEqual([["second", "third", "first"]]);
 
   ended.abort();
   await ending;

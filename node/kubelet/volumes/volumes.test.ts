@@ -84,6 +84,7 @@ test.each([
 
 test("a volume is given to a group", async () => {
   mkdirSync(join(directory, "d"));
+  chmodSync(join(directory, "d"), 0o755);
   writeFileSync(join(directory, "d/f"), "", { mode: 0o600 });
   symlinkSync("/etc/hostname", join(directory, "d/link"));
   await setVolumeOwnership(directory, { gid: 4321, readOnly: false, onlyIfRootDiffers: false });

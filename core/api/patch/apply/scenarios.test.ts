@@ -10,6 +10,7 @@
  * Rewrite the outcomes with SCENARIOS=write and review the diff.
  */
 import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
 import type { ManagedFieldsEntry } from "../../meta/object-meta.ts";
@@ -26,7 +27,7 @@ import { excludeFields } from "./field-filter.ts";
 import { formatPath, pathsOf } from "./field-set.ts";
 import { managedFieldsOf, updateManagedFields, withoutManagedFields } from "./update.ts";
 
-const FILE = new URL("scenarios.txt", import.meta.url).pathname;
+const FILE = join(import.meta.dirname, "scenarios.txt");
 const WIDGET = {
   type: "object", properties: {
     spec: {

@@ -102,7 +102,7 @@ test("a claim that a resize gives a container is no change of it, but there must
   expect(errors).toEqual(['spec.containers[0].resources.claims[0]: Not found: "z": must be one of the names in pod.spec.resourceClaims which is empty']);
 });
 
-test("what is long takes as long to look at, and no longer: nobody else is served meanwhile", { timeout: 15_000 }, () => {
+test("what is long takes as long to look at, and no longer: nobody else is served meanwhile", () => {
   const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
   const keyed = structuredClone(pod({ topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {} }] }));
   keyed.metadata.labels = { app: "x" };

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../../../core/observe/log.ts";
 import type { Client } from "../../../../core/client/client.ts";
+import { eventually } from "../../../../test/fake-api.ts";
 import { systemClock } from "../../../../core/lifecycle/clock.ts";
 import { ExecError, type ExecResult } from "../../../os/exec.ts";
 import type { Mounts } from "../../../os/mount.ts";
@@ -198,7 +199,7 @@ test("what cannot be logged out of is tried again until it is done", async () =>
   await iscsi.show(iscsiDisk(source, use), join(dataDir, "pods/a/v"), signal);
   table.pop();
   await iscsi.sweep(signal);
-  for (let i = 0; i < 1000 && loggedIn.size > 0; i++) await Bun.sleep(1);
+  await eventually(() => loggedIn.size, (count) => count === 0);
   expect([loggedIn.size, did.filter((line) => line.includes("--logout")).length]).toEqual([0, 4]);
 });
 
