@@ -7,6 +7,8 @@
  * The file is read again when it changes: at once for our own, with encryption-provider-config-automatic-reload=true for another. What is not sealed as
  * the file says is then sealed anew, in the background; what was done is written beside our own file, for `coracle secrets-encrypt status`.
  *
+ * A key service that is not there when the server starts is waited for while everything else begins: it may be a pod of this very node. One that a file names which is read again must be well.
+ *
  * Without a file the store is read through all the same, so that a value that is sealed is an error that says so.
  */
 import { createHash } from "node:crypto";
@@ -75,7 +77,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await fileText(own)) === undefined ? undefined : own);
   const metered = transformationMeter(metrics, clock);
-  let { text, rules }: Read = path === undefined ? { text: "", rules: [] } : await readRules(path, options, metered);
+  let { text, rules }: Read = path === undefined ? { text: "", rules: [] } : await readRules(path, options, { metered, mayComeLater: true });
   if (path === own) await copyKept(kept(own));
   const store = encryptedStore(beneath, (key) => providersOf(rules, key));
   const close = (): void => closeRules(rules);
@@ -98,7 +100,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
       told = "";
       return;
     }
-    const next = await readRules(path!, options, metered);
+    const next = await readRules(path!, options, { metered, mayComeLater: false });
     const before = rules;
     ({ text, rules } = next);
     if (path === own) await copyKept(kept(own));
@@ -113,28 +115,42 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     name: "encryption at rest",
     async run(signal, ready) {
       ready();
-      await rewrite(signal).catch((error: unknown) => log.error("values could not be encrypted anew", { error }));
-      if (!reload && path !== own) return void (await aborted(signal));
-      for await (const _ of clock.every(LOOK_EVERY_MS, signal)) await look(signal).catch((error: unknown) => {
-        meter.reloaded("failure");
-        const { message } = error as Error;
-        if (message !== told) log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error });
-        told = message;
-      });
+      const follows = reload || path === own;
+      let isDue = !(await rewriteIfWell(signal));
+      if (follows || isDue)
+        for await (const _ of clock.every(LOOK_EVERY_MS, signal)) {
+          if (isDue) isDue = !(await rewriteIfWell(signal));
+          if (!follows && !isDue) break;
+          if (follows) await look(signal).catch((error: unknown) => {
+            meter.reloaded("failure");
+            const { message } = error as Error;
+            if (message !== told) log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error });
+            told = message;
+          });
+        }
+      await aborted(signal);
     },
   };
   const providers = (): Provider[] => rules.flatMap((rule) => [...rule.providers]);
   const trouble = (): string | undefined => providers().flatMap((provider) => provider.trouble?.() ?? [])[0];
+
+  /** Whether there is no more to be done: without its key service nothing can be. */
+  async function rewriteIfWell(signal: AbortSignal): Promise<boolean> {
+    if (trouble() !== undefined) return false;
+    await rewrite(signal).catch((error: unknown) => log.error("values could not be encrypted anew", { error }));
+    return true;
+  }
+
   return { store, parts: [part], close, ...(reload || providers().some((provider) => provider.trouble) ? { trouble } : {}) };
 }
 
 /** A file, as it was read, and what it says. */
 interface Read { readonly text: string; readonly rules: readonly EncryptionRule[] }
 
-async function readRules(path: string, { clock, log, reload }: Options, metered: (provider: Provider) => Provider): Promise<Read> {
+async function readRules(path: string, { clock, log, reload }: Options, { metered, mayComeLater }: { readonly metered: (provider: Provider) => Provider; readonly mayComeLater: boolean }): Promise<Read> {
   const { text, settings } = fromFile("encryption-provider-config", path, (text) => ({ text, settings: encryptionSettings(parseStrictYaml(text), { reloads: reload }) }));
   try {
-    const rules = await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
+    const rules = await encryptionRules(settings, { mayComeLater, clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
     return { text, rules: rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) })) };
   } catch (cause) {
     throw new ConfigError(`encryption-provider-config ${path}: ${(cause as Error).message}`, { cause });

@@ -62,7 +62,7 @@ export interface Store {
   list(options: ListOptions): Promise<Listing>;
   /**
    * Writes if the key's last revision is `expected` (0: the key does not exist). Resolves with the new revision once the write is durable
-   * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is, "too-large" (request-size.ts).
+   * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is, "too-large" (request-size.ts), "key-away".
    * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again;
    * over etcd nobody knows what became of a write that was refused with "unavailable" because no member answered for long. There it is tried until `signal` aborts: whoever
    * wanted it has been told that it came to nothing.
@@ -88,7 +88,11 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export type StoreErrorCode = "conflict" | "compacted" | "future" | "overrun" | "full" | "too-large" | "corrupt" | "locked" | "closed" | "unavailable";
+/** "key-away": what seals and opens this value is a key service that cannot be asked now; another time it can (encryption/encryption.ts). */
+export type StoreErrorCode = "conflict" | "compacted" | "future" | "overrun" | "full" | "too-large" | "corrupt" | "key-away" | "locked" | "closed" | "unavailable";
+
+/** Whether it is of one row, whose value cannot be told: now, or ever. */
+export function isUnreadable(error: unknown): error is StoreError { return error instanceof StoreError && (error.code === "corrupt" || error.code === "key-away"); }
 
 /** Everything a store can refuse. `fields` are facts for the caller and the log. */
 export class StoreError extends Error {

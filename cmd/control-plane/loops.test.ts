@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { CRON_JOBS, EVENTS, NAMESPACES, PODS } from "../../core/client/resources.ts";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
@@ -53,4 +54,23 @@ test("a server without controllers, one of several, leaves their Lease to who ha
   expect(loopsWithout("controllers,dns,scheduler", {}).map(({ name }) => name)).toEqual(["events", "leader-election-controller (while leader)"]);
   stop.abort();
   await Promise.allSettled([server.ended]);
+});
+
+test("the node that starts after them does not wait until controllers and the scheduler know the cluster: what can be read of it may depend on a pod of that node", async () => {
+  const stop = new AbortController(), { signal } = stop;
+  const server = await inProcessServer({ signal });
+  const client = server.client("loopback");
+  const informers = informerFactory({ client, clock, random, log }); // nobody runs them: nothing is ever known
+  const state = new LoopsState();
+  const loops = loopsOf({
+    settings: loadSettings("server", { argv: ["--disable", "dns,network,servicelb,ingress,local-storage"], env: {}, readFile: () => undefined }), paths: { manifests: mkdtempSync(join(tmpdir(), "loops-")) }, controlling: { runs: (name: string) => name === "cronjob-controller" } as never, scheduling: {} as never,
+    explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state, gates: new Set<string>(), election: undefined, storageVersions: undefined, isShared: false, nodeName: "n1", serverNames: [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
+    clients: { loopback: client, controllers: client, scheduler: client }, informers, clock, random, log, metrics: metricsRegistry(),
+  });
+  const begun = Promise.withResolvers<void>();
+  const running = runAll([...loops, { name: "node", async run(end, ready) { ready(); begun.resolve(); await aborted(end); } }], signal);
+  await begun.promise;
+  expect(state.scheduler).toBe("starting");
+  stop.abort();
+  await Promise.allSettled([running, server.ended]);
 });

@@ -104,13 +104,15 @@ export function loopsOf(options: Options): readonly Runnable[] {
   ])];
 }
 
+/** Nobody waits for a scheduler: what it has to know of the cluster may not be readable yet, and the node that starts after it runs what makes it so. */
 function told(state: LoopsState, part: Runnable): Runnable {
   return {
     name: part.name,
     async run(signal, ready) {
       state.scheduler = "starting";
+      ready();
       try {
-        await part.run(signal, () => { state.scheduler = "synced"; ready(); });
+        await part.run(signal, () => { state.scheduler = "synced"; });
       } finally {
         state.scheduler = "elsewhere";
       }

@@ -50,6 +50,27 @@ test("pieces without anything in them cost nothing, however many come", async ()
   await expect.poll(() => link.messages).toEqual(["binary ab"]);
 });
 
+test("a client that pings and does not read is not read from either, whatever the caller wants; it has all its answers once it takes them", async () => {
+  const taken: Buffer[] = [];
+  let release = (): void => undefined;
+  const socket = new Duplex({ writableHighWaterMark: 1_000, read() {}, write(chunk: Buffer, _, done) { taken.push(chunk); release = done; } });
+  const peer = webSocket(socket, { early: new Uint8Array(0), clock: systemClock, message: () => undefined, closed: () => undefined });
+  const pings = Buffer.concat(Array<Buffer>(20).fill(frame(9, "x".repeat(125))));
+  for (let i = 0; i < 50; i++) socket.push(pings);
+  const quiet = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  await quiet();
+  peer.pause();
+  peer.resume();
+  await quiet();
+  expect([socket.isPaused(), socket.writableLength]).toEqual([true, 20 * 127]); // of one piece that was read
+  for (let i = 0; taken.length < 50 * 20 && i < 10_000; i++) {
+    release();
+    await quiet();
+  }
+  expect(taken).toHaveLength(50 * 20);
+  socket.destroy();
+});
+
 test("what came with the upgrade is read when there is somebody to answer it, and before all else", async () => {
   const server = createServer((socket) => {
     const peer = webSocket(socket, { early: frame(2, "early"), clock: systemClock, message: (data) => void peer.send([data]), closed: () => undefined });

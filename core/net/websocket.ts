@@ -5,7 +5,7 @@
  *   const peer = webSocket(socket, { early, clock, message, drain, closed });
  *   if (!peer.send(bytes)) …                                           the client does not keep up: wait for drain
  *
- * Pings are answered, fragments joined. A client that breaks the rules or sends a message of more than MESSAGE_BYTES_MAX is sent
+ * Pings are answered, as fast as the client takes the answers; fragments are joined. A client that breaks the rules or sends a message of more than MESSAGE_BYTES_MAX is sent
  * away with the code the RFC has for it. Extensions are not offered: what Kubernetes sends does not compress well or is small.
  */
 import { createHash } from "node:crypto";
@@ -61,6 +61,13 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
   let fragmentsType: "binary" | "text" = "binary";
   let closing = false; // a close frame was sent
   let over = false;
+  let paused = false; // by the caller
+  let unread = false; // the client does not take what answers its pings: nothing more of it is read, so that it cannot have us keep them
+
+  function flow(): void {
+    if (paused || (unread && !closing)) socket.pause();
+    else socket.resume();
+  }
 
   function end(): void {
     if (over) return;
@@ -93,8 +100,10 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
   function onFrame({ opcode, final, payload }: Frame): void {
     if (opcode >= 8) {
       if (!final || payload.length > 125) throw new WebSocketError(1002, "bad control frame");
-      if (opcode === PING) write(PONG, [payload]);
-      else if (opcode === CLOSE) close(payload.length >= 2 ? payload.readUInt16BE(0) : NORMAL);
+      if (opcode === PING) {
+        unread = !write(PONG, [payload]);
+        flow();
+      } else if (opcode === CLOSE) close(payload.length >= 2 ? payload.readUInt16BE(0) : NORMAL);
       else if (opcode !== PONG) throw new WebSocketError(1002, "bad opcode");
       return;
     }
@@ -126,7 +135,11 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
 
   if (early.length > 0) socket.unshift(early); // read like all else, once the caller has what is returned here
   socket.on("data", onData);
-  socket.on("drain", () => events.drain?.());
+  socket.on("drain", () => {
+    unread = false;
+    flow();
+    events.drain?.();
+  });
   socket.on("error", () => socket.destroy()); // its close follows
   socket.on("end", () => { end(); socket.end(); });
   socket.on("close", end);
@@ -135,8 +148,14 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
   return {
     send: (parts, type = "binary") => write(type === "text" ? TEXT : BINARY, parts),
     close,
-    pause: () => void socket.pause(),
-    resume: () => void socket.resume(),
+    pause() {
+      paused = true;
+      flow();
+    },
+    resume() {
+      paused = false;
+      flow();
+    },
   };
 }
 

@@ -69,14 +69,14 @@ function refuseMasked(rules: readonly RuleSettings[]): void {
 
 function groupOf(name: string): string { return name.includes(".") ? name.slice(name.indexOf(".") + 1) : ""; }
 
-/** With their ciphers; key services are asked whether they work. */
-export async function encryptionRules(settings: readonly RuleSettings[], options: Pick<KmsOptions, "clock" | "onTrouble">): Promise<readonly EncryptionRule[]> {
+/** With their ciphers; key services are asked whether they work. Throws when one does not, unless it may come later. */
+export async function encryptionRules(settings: readonly RuleSettings[], { mayComeLater, ...options }: Pick<KmsOptions, "clock" | "onTrouble"> & { readonly mayComeLater: boolean }): Promise<readonly EncryptionRule[]> {
   const made: Provider[] = [];
   try {
     const rules: EncryptionRule[] = [];
     for (const { resources, providers } of settings) {
       const own: Provider[] = [];
-      for (const one of providers) own.push(...(one.kind === "kms" ? [await kmsProvider({ ...one.kms, ...options })] : one.kind === "identity" ? [identity] : one.keys.map(CIPHERS[one.kind])));
+      for (const one of providers) own.push(...(one.kind === "kms" ? [await kmsProvider({ ...one.kms, ...options }, { mayComeLater })] : one.kind === "identity" ? [identity] : one.keys.map(CIPHERS[one.kind])));
       made.push(...own);
       rules.push({ resources, providers: own });
     }

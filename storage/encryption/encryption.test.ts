@@ -154,7 +154,7 @@ describe("a key service", () => {
     server.forceShutdown();
     rmSync(directory, { recursive: true });
   });
-  const rules = async (at = endpoint, by: typeof clock = clock) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock: by });
+  const rules = async (at = endpoint, by: typeof clock = clock, mayComeLater = false) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock: by, mayComeLater });
   const look = (provider: Provider): Promise<unknown> => (provider as unknown as { check(): Promise<unknown> }).check();
 
   test.runIf(process.platform === "linux")("may have an abstract address", async () => {
@@ -186,6 +186,36 @@ describe("a key service", () => {
     expect([await look(later), later.trouble?.()]).toEqual(["got unexpected healthz status: sealed", "got unexpected healthz status: sealed"]);
     await expect(rules()).rejects.toThrow('kms provider vault at unix://');
     for (const one of [provider, later]) one.close?.();
+  });
+
+  test("that comes after the server seals and opens once it has answered; until then what is sealed is neither lost nor damaged", async () => {
+    await listening;
+    [well, keyID] = [true, "2"];
+    const written = (await rules())[0]!.providers[0]!;
+    const beneath = await memoryStore(), other = "/registry/core/secrets/default/plain";
+    await encryptedStore(beneath, () => [written]).put(KEY, VALUE, 0);
+    await beneath.put(other, VALUE, 0);
+    written.close?.();
+    const anew = JSON.parse(JSON.stringify((await beneath.get(KEY))!.value)) as Value; // as another process reads it
+    const sealedRow = { ...(await beneath.get(KEY))!, value: anew };
+    await expect(rules(`unix://${directory}/none.sock`)).rejects.toThrow("kms provider vault at unix://"); // of a file that is read again
+    well = false;
+    const late = (await rules(endpoint, clock, true))[0]!.providers[0]!;
+    const store = encryptedStore({ ...beneath, get: async (key) => (key === KEY ? sealedRow : await beneath.get(key)), list: async () => ({ rows: [sealedRow], revision: 3, more: false, remaining: 0 }) } as Store, () => [late, identity]);
+    keyID = "";
+    const never = (await rules(endpoint, clock, true))[0]!.providers[0]!;
+    const without = encryptedStore({ ...beneath, get: async () => sealedRow, list: async () => ({ rows: [sealedRow], revision: 3, more: false, remaining: 0 }) } as Store, () => [never, identity]);
+    const away = { code: "key-away", fields: { key: KEY, reason: "got unexpected nil transformer" } };
+    await expect(without.get(KEY)).rejects.toMatchObject(away);
+    await expect(without.put(KEY, VALUE, sealedRow.revision)).rejects.toMatchObject(away);
+    const [row] = (await without.list({ prefix: "/" })).rows;
+    expect(() => row!.value).toThrow("got unexpected nil transformer");
+    expect(never.trouble?.()).toContain("failed to validate key id: keyID is empty");
+    await expect(store.get(KEY)).rejects.toMatchObject({ code: "key-away", fields: { reason: "failed to decrypt DEK, error: sealed" } });
+    [well, keyID] = [true, "2"];
+    expect([await look(never), (await without.get(KEY))?.value, (await store.get(KEY))?.value]).toEqual([undefined, VALUE, VALUE]);
+    late.close?.();
+    never.close?.();
   });
 
   test("that is not well seals on while it names its key; one that answers no more does so for three minutes", async () => {

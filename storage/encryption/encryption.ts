@@ -18,8 +18,8 @@
  */
 import { parseValueText, valueText } from "../json-text.ts";
 import { freezeJson } from "../mvcc/freeze-json.ts";
-import { type Listing, type Row, type Store, StoreError, type StoreEvent, type Value } from "../store.ts";
-import type { Provider } from "./provider.ts";
+import { isUnreadable, type Listing, type Row, type Store, StoreError, type StoreEvent, type Value } from "../store.ts";
+import { KeyAwayError, type Provider } from "./provider.ts";
 
 /** What holds for which resources. The first that fits counts. */
 export interface EncryptionRule {
@@ -73,14 +73,14 @@ function needsOpening(row: Row): boolean {
   try {
     return isSealed(row.value);
   } catch (error) {
-    if (error instanceof StoreError && error.code === "corrupt") return false;
+    if (isUnreadable(error)) return false;
     throw error;
   }
 }
 
 /** A row whose value cannot be told. */
 function unreadable({ key, revision }: Row, error: unknown): Row {
-  if (!(error instanceof StoreError) || error.code !== "corrupt") throw error;
+  if (!isUnreadable(error)) throw error;
   return { key, revision, get value(): Value { throw error; } };
 }
 
@@ -96,7 +96,7 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
       plaintexts.set(made, value);
       return made;
     };
-    const failed = (cause: unknown): StoreError => new StoreError("unavailable", { key, reason: `failed to encrypt: ${(cause as Error).message}` }, { cause });
+    const failed = (cause: unknown): StoreError => new StoreError("key-away", { key, reason: (cause as Error).message }, { cause });
     let bytes: Buffer | Promise<Buffer>;
     try {
       bytes = first.seal(Buffer.from(valueText(value)), Buffer.from(key));
@@ -120,6 +120,7 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
 
   async function openValue(key: string, value: Value): Promise<Value> {
     const problems: string[] = [];
+    let away: KeyAwayError | undefined;
     const text = sealedText(value);
     for (const provider of providersFor(key)) {
       if (provider.prefix === "" || !text.startsWith(provider.prefix)) continue;
@@ -127,8 +128,10 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
         return freezeJson(parseValueText((await provider.open(bytesOf(value, provider), Buffer.from(key))).toString()) as Value, { arrays: false }).value;
       } catch (error) {
         problems.push((error as Error).message); // another provider may have the same prefix, and another key
+        if (error instanceof KeyAwayError) away ??= error;
       }
     }
+    if (away) throw new StoreError("key-away", { key, path: key, reason: [...new Set(problems)].join("; ") }, { cause: away });
     throw new StoreError("corrupt", {
       key, path: key, reason: problems.length > 0 ? `the value cannot be decrypted: ${[...new Set(problems)].join("; ")}` : `the value is encrypted (${prefixOf(value)}…), and no provider is configured that could read it`,
       remedy: "start the server with the encryption configuration, and the keys, this was written with",
@@ -142,16 +145,17 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
     return opened instanceof Promise ? opened.catch((error: unknown) => unreadable(row, error)) : opened;
   }
 
-  /** Of many rows one may be damaged; where none can be opened it is the keys that are missing. */
+  /** Of many rows one may be damaged; where none can be opened it is the keys that are missing. A key service that is away comes back, and until then there are other rows to read. */
   async function openAll(rows: readonly Row[]): Promise<readonly Row[]> {
     const sealed = rows.filter(needsOpening);
     if (sealed.length === 0) return rows;
-    const failures = new Map<Row, unknown>();
+    const failures: StoreError[] = [];
     const opened = new Map(await Promise.all(sealed.map(async (row) => [row, await Promise.resolve(open(row)).catch((error: unknown) => {
-      failures.set(row, error);
-      return unreadable(row, error);
+      const without = unreadable(row, error);
+      if ((error as StoreError).code !== "key-away") failures.push(error as StoreError);
+      return without;
     })] as const)));
-    if (failures.size === sealed.length) throw failures.values().next().value;
+    if (failures.length === sealed.length) throw failures[0]!;
     return rows.map((row) => opened.get(row) ?? row);
   }
 

@@ -4,6 +4,7 @@
  *   seed (random, made here) ─▶ Encrypt ─▶ kept beside each value, sealed by the service; each value has a key of its own, derived from the seed
  *
  * So the service is asked when the server starts, once a minute how it is, and when its key changes; and once for each seed that is read.
+ * It may be a static pod of the server's own node, and come up after the server: until it has answered nothing is sealed or opened, and it is asked every ten seconds.
  * The bytes are an EncryptedObject in protobuf, as upstream writes it.
  *
  * API:    https://github.com/kubernetes/kms/blob/master/apis/v2/api.proto
@@ -14,7 +15,7 @@ import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import type { StoreClock } from "../engine.ts";
 import { bytes, type Decoded, int, many, type Message, message, string } from "../etcd/wire.ts";
 import { gcmOpen, gcmSeal, tooShort } from "./ciphers.ts";
-import type { Provider } from "./provider.ts";
+import { KeyAwayError, type Provider } from "./provider.ts";
 
 const annotation = message({ key: string(1), value: bytes(2) });
 const encryptedObject = message({ encryptedData: bytes(1), keyID: string(2), encryptedDEKSource: bytes(3), annotations: many(4, annotation), encryptedDEKSourceType: int(5) });
@@ -37,6 +38,8 @@ const STATUS_EVERY_MS = 60_000;
 const STATUS_AGAIN_MS = 10_000;
 /** A seed is used this long after the service last named its key, whether or not it was well. */
 const VALID_MS = 180_000;
+/** Upstream's words for a service that has not been well since the server started. */
+const NO_ANSWER_YET = "got unexpected nil transformer";
 /** Seeds remembered: one for each time the service's key changed or a server started. */
 const SEEDS_MAX = 1_000;
 
@@ -52,11 +55,11 @@ export interface KmsOptions {
   readonly onTrouble?: (name: string, reason: string | undefined) => void;
 }
 
-/** Asks how the service is before it returns: a server whose values cannot be read should say so at once. Throws when the service cannot be used. */
-export async function kmsProvider(options: KmsOptions): Promise<Provider> {
+/** Asks how the service is before it returns. Throws when the service cannot be used, unless it may come later. */
+export async function kmsProvider(options: KmsOptions, { mayComeLater }: { readonly mayComeLater: boolean }): Promise<Provider> {
   const service = new KmsProvider(options);
   const problem = await service.check();
-  if (problem === undefined) return service;
+  if (problem === undefined || mayComeLater) return service;
   service.close();
   throw new Error(`kms provider ${options.name} at ${options.endpoint}: ${problem}`);
 }
@@ -140,7 +143,8 @@ class KmsProvider implements Provider {
 
   seal(plain: Buffer, context: Buffer): Buffer {
     const seed = this.#seed;
-    if (!seed || this.#options.clock.uptimeMs() > this.#validUntilMs) throw new Error(`kms provider ${this.#options.name} has not been well for too long: ${this.#trouble ?? "unknown"}`);
+    if (!seed) throw new KeyAwayError(NO_ANSWER_YET);
+    if (this.#options.clock.uptimeMs() > this.#validUntilMs) throw new KeyAwayError(`kms provider ${this.#options.name} has not been well for too long: ${this.#trouble ?? "unknown"}`);
     const info = randomBytes(INFO_BYTES);
     const encryptedData = Buffer.concat([info, gcmSeal(keyFrom(seed.secret, info), plain, context)]);
     return encryptedObject.encode({ encryptedData, keyID: seed.keyID, encryptedDEKSource: seed.source, annotations: seed.annotations, encryptedDEKSourceType: HKDF_SEED });
@@ -150,6 +154,7 @@ class KmsProvider implements Provider {
     const object = encryptedObject.decode(sealed);
     check(object);
     const { encryptedData, encryptedDEKSource: source, keyID, annotations, encryptedDEKSourceType: type } = object;
+    if (!this.#seed) throw new KeyAwayError(NO_ANSWER_YET);
     const known = cacheKey(type, { source, keyID, annotations });
     const secret = this.#opened.get(known) ?? (await this.#secretOf(known, { source, keyID, annotations }));
     if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
@@ -163,7 +168,7 @@ class KmsProvider implements Provider {
       const secret = Buffer.from(plaintext);
       this.#remember(known, secret);
       return secret;
-    }).finally(() => this.#asking.delete(known));
+    }, (cause: unknown) => { throw new KeyAwayError(`failed to decrypt DEK, error: ${(cause as Error).message}`, { cause }); }).finally(() => this.#asking.delete(known));
     this.#asking.set(known, asking);
     return asking;
   }

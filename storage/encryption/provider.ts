@@ -13,5 +13,10 @@ export interface Provider {
   close?(): void;
 }
 
+/** Of `seal` and `open`: the key service cannot be asked now, and nobody knows whether the value is as it should be. */
+export class KeyAwayError extends Error {
+  override readonly name = "KeyAwayError";
+}
+
 /** Nothing is sealed. Put first, it takes encryption back, value by value. */
 export const identity: Provider = { prefix: "", seal: (plain) => plain, open: (plain) => plain };

@@ -3,7 +3,7 @@
  */
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { alreadyExists, conflict, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { alreadyExists, conflict, internalError, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
 import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
@@ -115,6 +115,7 @@ export function asStatus(error: unknown): unknown {
   if (error.code === "full") return statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
   if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
+  if (error.code === "key-away") return internalError(new Error(String(error.fields["reason"]), { cause: error }));
   if (error.code === "corrupt") return unreadable(error);
   return error;
 }

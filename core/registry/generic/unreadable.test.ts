@@ -2,7 +2,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
 import { aesGcm } from "../../../storage/encryption/ciphers.ts";
 import { encryptedStore, providersOf } from "../../../storage/encryption/encryption.ts";
-import { identity } from "../../../storage/encryption/provider.ts";
+import { identity, KeyAwayError } from "../../../storage/encryption/provider.ts";
 import { memoryStore } from "../../../storage/memory.ts";
 import { StoreError } from "../../../storage/store.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
@@ -100,6 +100,19 @@ test("where most cannot be read, it is the wrong store, or the keys are missing:
   await expect(new WatchCache(store, systemClock).run(new AbortController().signal, () => undefined, silentLog)).rejects.toThrow("the value cannot be decrypted");
   const foreign = { ...(await memoryStore()), revision: 3, list: () => Promise.resolve({ rows: ["a", "b", "c"].map((name, i) => ({ key: keyOf("x", name), revision: i, get value(): never { throw new StoreError("corrupt", { key: name, reason: "the value is protobuf" }); } })), revision: 3, more: false, remaining: 0 }) };
   await expect(new WatchCache(foreign as never, systemClock).run(new AbortController().signal, () => undefined, silentLog)).rejects.toThrow("the value is protobuf");
+});
+
+test("where all is sealed by a key service that is away, everything begins: it may be a pod of this node", async () => {
+  const beneath = await memoryStore();
+  const service = { prefix: "k8s:enc:kms:v2:vault:", seal: () => { throw new KeyAwayError("it does not answer"); }, open: () => { throw new KeyAwayError("it does not answer"); } };
+  const store = encryptedStore(beneath, () => [service, identity]);
+  for (const name of ["a", "b"]) await beneath.put(keyOf("x", name), { $encrypted: `${service.prefix}AAAA` }, 0);
+  await using api = await apiServer({ store });
+  const told = (message: string): object => ({ code: 500, reason: "InternalError", message: `Internal error occurred: ${message}` });
+  for (const path of ["/api/v1/secrets", "/api/v1/namespaces/x/secrets/a"]) expect((await api.ask("GET", path)).body).toMatchObject(told(`unable to transform key "${keyOf("x", "a")}": it does not answer`));
+  expect((await api.ask("POST", "/api/v1/namespaces/x/secrets", { body: secret("x", "c") })).body).toMatchObject(told("it does not answer"));
+  expect((await api.ask("GET", "/api/v1/configmaps")).body.items).toEqual([]);
+  expect(await api.cache.mendUnreadable(api.signal)).toEqual([]);
 });
 
 test("what could not be read while a key service was away is there again once it answers, and who watches is told", async () => {

@@ -9,7 +9,7 @@ import { internalError, type StatusCause, type StatusError, statusError } from "
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
-import { type Revision, StoreError } from "../../../storage/store.ts";
+import { isUnreadable, type Revision, type StoreError } from "../../../storage/store.ts";
 import type { Cached } from "./cached.ts";
 import { keepsFieldsOf } from "./switched-on.ts";
 
@@ -70,13 +70,13 @@ export function unlessUnreadable<T>(read: () => T): { readonly value: T; readonl
   try {
     return { value: read() };
   } catch (error) {
-    if (!(error instanceof StoreError) || error.code !== "corrupt" || error.fields["key"] === undefined) throw error;
+    if (!isUnreadable(error) || error.fields["key"] === undefined) throw error;
     return { error };
   }
 }
 
-/** As often as a key service is asked how it is. */
-const LOOK_EVERY_MS = 60_000;
+/** As often as a key service that is not well is asked how it is. */
+const LOOK_EVERY_MS = 10_000;
 
 /** Looks now and then whether what could not be read can be. */
 export function mendingUnreadable({ cache, clock, log }: { readonly cache: { mendUnreadable(signal: AbortSignal): Promise<readonly string[]> }; readonly clock: Pick<Clock, "every">; readonly log: Log }): Runnable {

@@ -6,7 +6,8 @@
  * Each resource keeps a window of its last events, so that a watch may start at a recent revision; an older one is told to list again
  * ("compacted"), as upstream's watch cache does.
  *
- * A row that cannot be read is told of, and whoever asks for it or lists where it is gets an error (unreadable.ts). Where most cannot be read it is somebody else's store, and nothing begins.
+ * A row that cannot be read is told of, and whoever asks for it or lists where it is gets an error (unreadable.ts). Where most cannot be read it is somebody else's store, and nothing begins;
+ * unless they are sealed by a key service that is away: it may be a pod of this very node.
  *
  * Should the store lose events (etcd, when it cannot be reached for longer than it remembers), everything is read again, and what differs becomes events.
  */
@@ -228,8 +229,11 @@ export class WatchCache {
     this.#revision = revision;
     for (const cache of this.#resources.values()) cache.begin(revision); // those of the registry are there before anything is read
     const errors = rows.flatMap((row) => this.#of(row.key).load(row) ?? []);
-    if (errors.length * 2 > rows.length) throw errors[0]!;
-    for (const error of errors) tellUnreadable(error, log);
+    const damaged = errors.filter(({ code }) => code === "corrupt");
+    if (damaged.length * 2 > rows.length) throw damaged[0]!;
+    for (const error of damaged) tellUnreadable(error, log);
+    const away = errors.find(({ code }) => code === "key-away");
+    if (away) log.error("objects are sealed by a key service that cannot be asked now: nobody can list their resources until it can be", { count: errors.length - damaged.length, first: away.fields["key"], reason: away.fields["reason"] });
     log.info("watch cache loaded", { objects: rows.length, revision });
     ready();
     for (;;) {
@@ -304,6 +308,7 @@ export class WatchCache {
           mended.push(key);
         } catch (error) {
           if (!(error instanceof StoreError)) throw error; // still unreadable, written by somebody else, or the store is away: another time
+          if (error.code === "key-away") break; // as will be those after it, each after its time
         }
       }
     }
