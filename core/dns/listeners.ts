@@ -99,10 +99,10 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
 
   function serve(socket: Socket): void {
     let received = Buffer.alloc(0);
-    let asked = 0;
+    let asked = 0, unread = false; // the client does not take its answers: no more are made for it
     let alarm = clock.after(QUIET_MS, () => socket.destroy());
     const work = (): void => {
-      while (asked < QUESTIONS_MAX && received.length >= 2 && received.length >= received.readUInt16BE(0) + 2 && !socket.destroyed) {
+      while (!unread && asked < QUESTIONS_MAX && received.length >= 2 && received.length >= received.readUInt16BE(0) + 2 && !socket.destroyed) {
         const length = received.readUInt16BE(0);
         const message = Uint8Array.from(received.subarray(2, length + 2));
         received = received.subarray(length + 2);
@@ -110,12 +110,16 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
         void answer(message, "tcp").then((reply) => {
           asked--;
           if (!reply) return void socket.destroy();
-          if (socket.writable) socket.write(Buffer.concat([Uint8Array.of(reply.length >> 8, reply.length & 0xff), reply]));
+          if (socket.writable && !socket.write(Buffer.concat([Uint8Array.of(reply.length >> 8, reply.length & 0xff), reply]))) unread = true;
           work();
         });
       }
     };
     socket.on("close", () => alarm.cancel());
+    socket.on("drain", () => {
+      unread = false;
+      work();
+    });
     socket.on("data", (chunk) => {
       alarm.cancel();
       alarm = clock.after(QUIET_MS, () => socket.destroy());

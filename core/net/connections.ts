@@ -8,6 +8,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Log } from "../observe/log.ts";
+import type { RequestTurns } from "./request-turns.ts";
 import type { PeerCertificate } from "./tls.ts";
 
 /** What is known of a connection, the same object for all its requests. */
@@ -39,6 +40,8 @@ export interface Tracked extends Connection {
   protocol: Connection["protocol"];
   takeNoMore?: (() => void) | undefined;
   readonly socket: Socket;
+  /** Of HTTP/1.1: what it sends is heard of. */
+  turns?: RequestTurns;
   session?: ServerHttp2Session;
   /** Its socket is somebody else's since. */
   upgraded: boolean;

@@ -201,6 +201,38 @@ test("a peer that has much to read on one connection is answered on it all the s
   client.destroy();
 });
 
+test("a client that sends one request after the other without waiting for answers has few of them under way, and all are answered in the end", async () => {
+  const count = 20_000, answers: (() => void)[] = [];
+  let begun = 0, most = 0, ended = 0;
+  const { port } = await start({
+    handler(request, response) {
+      most = Math.max(most, ++begun - ended);
+      response.on("close", () => void ended++);
+      answers.push(() => void response.end(request.url));
+    },
+  });
+  const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["http/1.1"] }, () => socket.write(Array.from({ length: count }, (_, i) => `GET /${i} HTTP/1.1\r\nHost: x\r\n\r\n`).join("")));
+  let got = "";
+  socket.on("data", (chunk) => { got += chunk.toString("latin1"); });
+  await expect.poll(() => begun).toBeGreaterThan(15);
+  await expect.poll(() => { for (const answer of answers.splice(0)) answer(); return begun; }, { timeout: 60_000, interval: 1 }).toBe(count);
+  expect(most).toBeLessThan(400); // those of one slice, and a few
+  await expect.poll(() => got.endsWith(`/${count - 1}`)).toBe(true);
+  expect([...got.matchAll(/\r\n\r\n\/(\d+)/g)].map(([, i]) => Number(i))).toEqual(Array.from({ length: count }, (_, i) => i));
+  socket.destroy();
+});
+
+test("a body that is larger than what the parser gets at once, with a request behind it, and one that is handed over behind that", async () => {
+  const { port } = await start({
+    handler: (request, response) => void text(request).then((body) => response.end(`${request.method} ${body.length}.`)),
+    upgrade: (_request, socket, { head }) => void socket.end(`HTTP/1.1 101 Switching Protocols\r\n\r\n${head.length}`),
+  });
+  const body = "b".repeat(1_000_000), early = "e".repeat(60_000);
+  const got = await raw(port, `POST / HTTP/1.1\r\nHost: x\r\nContent-Length: ${body.length}\r\n\r\n${body}${"GET / HTTP/1.1\r\nHost: x\r\n\r\n".repeat(20)}`, { until: /(GET 0\.[\s\S]*){20}/ });
+  expect(got).toContain(`POST ${body.length}.`);
+  expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n${early}`)).toMatch(/\r\n\r\n\d+$/);
+});
+
 test.each(["websocket", "SPDY/3.1"])("upgrade to %s, with bytes that came along", async (protocol) => {
   const { port } = await start({
     upgrade(request, socket, { head, connection }) {

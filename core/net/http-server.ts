@@ -8,7 +8,7 @@
  *
  * A node:tls server hands its sockets, by ALPN, to an http or an http2 server: in Bun the only arrangement that shows the peer's
  * certificate on both. What Bun leaves to us is here and in connections.ts: deadlines (one sweep over all connections), a missing Host, sockets of
- * failed handshakes, peers that stop reading, streams that are opened only to be reset.
+ * failed handshakes, peers that stop reading, requests that come before the one before them is answered (request-turns.ts), streams that are opened only to be reset.
  *
  * The end: no new connections; GOAWAY, or `Connection: close` after the request under way; `stopping` aborts, so that handlers end
  * their watches; what is left after `drainMs` is cut off.
@@ -25,6 +25,7 @@ import type { Log } from "../observe/log.ts";
 import { type Connection, type ConnectionLimits, Connections, type Tracked } from "./connections.ts";
 import { notTls } from "./not-tls.ts";
 import { lastResponse, oddRequest } from "./odd-requests.ts";
+import { requestTurns } from "./request-turns.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
 
 export interface ServerLimits extends ConnectionLimits {
@@ -145,6 +146,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     opening = connection;
     (protocol === "h2" ? h2 : h1).emit("connection", connection.socket);
     opening = undefined;
+    if (protocol === "http/1.1") connection.turns = requestTurns(connection.socket, () => connection.active);
   }
 
   function seatOf(connection: Tracked): Http1Seat {
@@ -163,8 +165,10 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     else if ("shouldKeepAlive" in response && response.shouldKeepAlive && !/\bclose\b/i.test(response.req.headers.connection ?? "")) response.removeHeader("Connection"); // that it is kept goes without saying
     let isOver = false;
     const over = (): void => {
-      if (!isOver) connections.ended(connection);
+      if (isOver) return;
       isOver = true;
+      connections.ended(connection);
+      connection.turns?.next();
     };
     response.once("close", over);
     if ("stream" in response) response.stream.once("finish", over); // it is answered, though its client may never end what it sends
@@ -188,11 +192,12 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     made.on("upgrade", (request, socket, head) => {
       const connection = connections.of(socket);
       if (!connection) return void socket.destroy();
+      const rest = connection.turns ? [connection.turns.leave()] : [];
       connection.upgraded = true;
       const problem = headProblem(request);
       if (problem !== undefined) return refuse(socket, problem);
       request.url = originForm(request.url ?? "/");
-      upgrade(request, socket, { head, connection });
+      upgrade(request, socket, { head: Buffer.concat([head, ...rest]), connection });
     });
     made.on("checkExpectation", (_, response) => {
       response.shouldKeepAlive = false;
@@ -200,7 +205,8 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     });
     made.on("connect", (request, socket) => serveLast(request, socket as net.Socket));
     made.on("clientError", (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket) => {
-      const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && connections.of(socket)?.active === 0 && oddRequest(socket as net.Socket, error.rawPacket);
+      const connection = connections.of(socket), rest = connection?.turns?.leave();
+      const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && connection?.active === 0 && oddRequest(socket as net.Socket, Buffer.concat([error.rawPacket, ...(rest ? [rest] : [])]));
       if (odd) return serveLast(odd, socket as net.Socket);
       refuse(socket, REFUSALS[error.code ?? ""] ?? "400 Bad Request");
     });
@@ -209,6 +215,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     function serveLast(request: http.IncomingMessage, socket: net.Socket): void {
       const connection = connections.of(socket);
       if (!connection || connection.active > 0) return void socket.destroy(); // another answer has the socket yet
+      connection.turns?.leave();
       const problem = headProblem(request);
       if (problem !== undefined) return refuse(socket, problem);
       const response = lastResponse(request, socket);

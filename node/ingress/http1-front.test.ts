@@ -137,6 +137,28 @@ describe("what could be read in two ways", () => {
   });
 });
 
+test("a client that sends on and on is read from as fast as it is served, and one that does not read its answers not at all; both have all of them in the end", async () => {
+  let asked = 0;
+  const { port } = await http((_, response) => {
+    asked++;
+    response.end("x".repeat(20_000));
+  });
+  const count = 2_000, request = `GET / HTTP/1.1\r\nHost: a\r\nX-Long: ${"l".repeat(8_000)}\r\n\r\n`;
+  const client = net.connect(await front({ ports: [port] }), "127.0.0.1");
+  closing.push(() => client.destroy());
+  client.pause();
+  client.write(request.repeat(count));
+  let before = -1;
+  await expect.poll(() => { const isQuiet = asked > 0 && asked === before; before = asked; return isQuiet; }, { interval: 300, timeout: 20_000 }).toBe(true);
+  expect(asked).toBeLessThan(count);
+  expect(client.bytesWritten - client.writableLength).toBeLessThan(request.length * count);
+  let got = 0;
+  client.on("data", (chunk) => { got += chunk.length; });
+  client.resume();
+  await expect.poll(() => asked, { timeout: 20_000 }).toBe(count);
+  await expect.poll(() => got).toBeGreaterThan(count * 20_000);
+});
+
 test("a redirect leads to the port that was asked, or the listener's; no edit changes where an answer ends", async () => {
   const to = await front({ ports: [1] });
   const said = await talk(to, "GET /a?b HTTP/1.1\r\nHost: moved\r\n\r\nGET / HTTP/1.1\r\nHost: moved:81\r\nConnection: close\r\n\r\n");

@@ -45,6 +45,10 @@ export class Http1Front implements SpliceClient {
   #unwantedBytes = 0;
   #first = true;
   #going = false;
+  /** The endpoint takes no more of the body now. */
+  #held = false;
+  /** The client has not taken what was answered: it is served no further, and not read from, until it has. */
+  #unread = false;
   /** The connection is somebody else's, or at its end. */
   #left = false;
 
@@ -57,9 +61,29 @@ export class Http1Front implements SpliceClient {
   }
 
   get closes(): boolean { return this.#head!.closes || this.#seat.stopping.aborted; }
-  write(bytes: Buffer | string): boolean { return typeof bytes === "string" ? this.#socket.write(bytes, "latin1") : this.#socket.write(bytes); }
-  pause(): void { this.#socket.pause(); }
-  resume(): void { this.#socket.resume(); }
+
+  write(bytes: Buffer | string): boolean {
+    const more = typeof bytes === "string" ? this.#socket.write(bytes, "latin1") : this.#socket.write(bytes);
+    if (!more) this.#unread = true;
+    return more;
+  }
+
+  pause(): void {
+    this.#held = true;
+    this.#flow();
+  }
+
+  resume(): void {
+    this.#held = false;
+    this.#flow();
+  }
+
+  /** A request more is answered: what has come ahead is enough for many, and of more there would be no end. */
+  #flow(): void {
+    if (this.#left) return;
+    if (this.#held || this.#ahead.length > AHEAD_BYTES_MAX || (this.#unread && !this.#splice)) this.#socket.pause();
+    else this.#socket.resume();
+  }
 
   ready(): void {
     if (this.#head!.expectsContinue && this.#ahead.length === 0) this.write("HTTP/1.1 100 Continue\r\n\r\n");
@@ -77,7 +101,11 @@ export class Http1Front implements SpliceClient {
     this.#go();
   }
 
-  readonly #onDrain = (): void => this.#splice?.drained();
+  readonly #onDrain = (): void => {
+    this.#unread = false;
+    this.#splice?.drained();
+    this.#go();
+  };
 
   readonly #onEnd = (): void => {
     if (this.#splice) this.#splice.abort();
@@ -95,15 +123,14 @@ export class Http1Front implements SpliceClient {
     this.#going = true;
     while (this.#ahead.length > 0 && !this.#left && this.#step());
     this.#going = false;
+    this.#flow();
   }
 
   #step(): boolean {
     try {
       if (this.#splice?.isTaking) this.#ahead = this.#ahead.subarray(this.#splice.take(this.#ahead));
-      else if (this.#splice) {
-        if (this.#ahead.length > AHEAD_BYTES_MAX) this.pause();
-        return false;
-      } else if (this.#unwanted) this.#drop(this.#unwanted);
+      else if (this.#splice || this.#unread) return false;
+      else if (this.#unwanted) this.#drop(this.#unwanted);
       else return this.#readHead();
       return true;
     } catch {

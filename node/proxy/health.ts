@@ -6,13 +6,14 @@
  *
  * Source: kubernetes v1.36 pkg/proxy/healthcheck/{service_health,proxy_health}.go (answers)
  */
-import { createServer, type RequestListener, type Server } from "node:http";
+import type { RequestListener } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { ZPages } from "../../core/api/codec/zpages.ts";
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { EventReporter } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { type Cidr, cidrContains, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { type SmallServer, smallServer } from "../../core/net/small-server.ts";
 import { expose, type Exposition } from "../../core/observe/exposition.ts";
 import { isOfNode } from "../../core/observe/families.ts";
 import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
@@ -58,7 +59,7 @@ export class ServiceHealth {
   readonly #healthy: () => boolean;
   readonly #cidrs: readonly Cidr[] | undefined;
   readonly #onFailed: (check: HealthCheck, error: Error) => void;
-  readonly #open = new Map<number, { server: Server; check: HealthCheck }>();
+  readonly #open = new Map<number, { server: SmallServer; check: HealthCheck }>();
 
   /** `cidrs`: of the node's addresses, those at which it answers; absent: all. `onFailed`: a port cannot be opened. */
   constructor({ log, healthy, cidrs, onFailed = () => undefined }: { readonly log: Log; readonly healthy: () => boolean; readonly cidrs?: readonly string[] | undefined; readonly onFailed?: (check: HealthCheck, error: Error) => void }) {
@@ -73,6 +74,7 @@ export class ServiceHealth {
     for (const [port, { server }] of this.#open) {
       if (wanted.has(port)) continue;
       server.close();
+      server.closeAllConnections();
       this.#open.delete(port);
     }
     for (const check of wanted.values()) {
@@ -90,7 +92,7 @@ export class ServiceHealth {
   }
 
   #listen(first: HealthCheck): void {
-    const entry = { check: first, server: createServer(({ socket }, response) => {
+    const entry = { check: first, server: smallServer(({ socket }, response) => {
       if (!this.#answersAt(socket.localAddress)) return void socket.destroy();
       const { namespace, name, localEndpoints } = entry.check;
       const serviceProxyHealthy = this.#healthy();

@@ -1,6 +1,7 @@
 /** Where the proxy tells how it is: small servers without encryption. */
-import { createServer, type RequestListener } from "node:http";
+import type { RequestListener } from "node:http";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { smallServer } from "../../core/net/small-server.ts";
 import type { Log } from "../../core/observe/log.ts";
 
 /** A port that somebody else has, perhaps the process before us, is asked for again after this long. Source: kubernetes v1.36 cmd/kube-proxy/app/server.go serveHealthz, serveMetrics */
@@ -8,7 +9,7 @@ const RETRY_MS = 5_000;
 
 /** Returns what ends it. Nothing of the node depends on it: a port that cannot be had is told once. */
 export function listen({ address, port }: { readonly address: string; readonly port: number }, listener: RequestListener, { clock, log }: { readonly clock: Pick<Clock, "after">; readonly log: Log }): () => void {
-  const server = createServer(listener);
+  const server = smallServer(listener);
   let isTold = false;
   let hasEnded = false;
   let again: { cancel(): void } | undefined;
@@ -22,5 +23,6 @@ export function listen({ address, port }: { readonly address: string; readonly p
     hasEnded = true;
     again?.cancel();
     server.close();
+    server.closeAllConnections();
   };
 }

@@ -3,10 +3,10 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/healthz/healthz.go, cmd/kubelet/app/server.go
  */
-import { createServer } from "node:http";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import { smallServer } from "../../../core/net/small-server.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { isOfSlis, sliCounts } from "../../../core/observe/slis.ts";
@@ -80,7 +80,7 @@ export function healthzServer({ address, port, clock, log }: { readonly address:
 
 /** Until `signal` aborts, or with what is wrong. */
 async function serve(address: string, port: number, signal: AbortSignal): Promise<Error | undefined> {
-  const server = createServer((request, response) => {
+  const server = smallServer((request, response) => {
     const [path = "", query = ""] = (request.url ?? "/").split("?"); // not as a URL: it need not be one
     const [root, ...rest] = path.split("/").filter((part) => part !== "");
     const { status, contentType, body } = root === "healthz" ? healthz([PING], rest, new URLSearchParams(query).has("verbose")) : text(404, "404 page not found\n");
@@ -92,7 +92,7 @@ async function serve(address: string, port: number, signal: AbortSignal): Promis
   try {
     return await Promise.race([failed.promise, aborted(signal).then(() => undefined)]);
   } finally {
-    server.closeAllConnections();
     server.close();
+    server.closeAllConnections();
   }
 }
