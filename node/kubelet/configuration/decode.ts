@@ -10,7 +10,7 @@
  */
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
-import { isMap, type JsonMap } from "../../../core/api/patch/json-value.ts";
+import { isMap, jsonKindOf, type JsonMap } from "../../../core/api/patch/json-value.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
@@ -35,7 +35,7 @@ export function mergeConfigurations(documents: readonly { readonly path: string;
     const wrong = Object.entries(fields).flatMap(([name, content]) => {
       const kinds = fieldsOf().get(name);
       if (!kinds) return [`unknown field "${name}"`];
-      return content === null || isOfKind(content, kinds) ? [] : [`json: cannot unmarshal ${goKind(content)} into Go struct field KubeletConfiguration.${name} of type ${kinds}`];
+      return content === null || isOfKind(content, kinds) ? [] : [`json: cannot unmarshal ${jsonKindOf(content)} into Go struct field KubeletConfiguration.${name} of type ${kinds}`];
     });
     if (wrong.length > 0) throw new Error(`failed to load kubelet config file, path: ${path}, error: strict decoding error: ${wrong.join(", ")}`);
     merged = overlay(merged, fields);
@@ -65,10 +65,6 @@ function isOfKind(value: unknown, kind: Kind): boolean {
     case "list": return Array.isArray(value);
     case "map": return isMap(value);
   }
-}
-
-function goKind(value: unknown): string {
-  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "object" ? "object" : typeof value === "boolean" ? "bool" : typeof value;
 }
 
 /** What is not given is upstream's default in these also where nothing is said by a zero: files that tools write have one for each field. */
