@@ -6,6 +6,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/installer.go, apiserver/pkg/endpoints/openapi/openapi.go
  */
+import { compareText } from "../meta/compare-text.ts";
 import { formatApiVersion, type GroupVersion, type GroupVersionKind } from "../meta/gvk.ts";
 import type { Facts, Type } from "../schema/facts.ts";
 import type { HttpMethod, ResourceRow, Subresource } from "../schema/resources.ts";
@@ -232,7 +233,7 @@ class Version {
     return {
       path: place.path, method, id, description, tag: this.#tag, action, kind: kind ?? { group, version, kind: row.kind }, body, consumes, produces, responses,
       parameters: [...new Map([...place.parameters, ...(unpretty ? [] : [PRETTY]), ...query].map((parameter) => [`${parameter.in} ${parameter.name}`, parameter])).values()]
-        .sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : a.in < b.in ? -1 : 1),
+        .sort((a, b) => compareText(a.name, b.name) || compareText(a.in, b.in)),
     };
   }
 

@@ -10,6 +10,7 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
+import { compareText } from "../../../core/api/meta/compare-text.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { escapePath, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
 import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
@@ -77,7 +78,7 @@ function canonicalName(name: string): string {
 
 function requestText(target: string, address: string, headers: readonly Header[]): string {
   const first = (wanted: string): string => headers.find(([name]) => name === wanted)?.[1] ?? "";
-  const others = headers.filter(([name]) => !NOT_AMONG_OTHERS.includes(name)).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const others = headers.filter(([name]) => !NOT_AMONG_OTHERS.includes(name)).toSorted(([a], [b]) => compareText(a, b));
   const agent: readonly Header[] = first("User-Agent") === "" ? [] : [["User-Agent", first("User-Agent")]];
   const close: readonly Header[] = others.some(([name, value]) => name === "Connection" && value.toLowerCase() === "close") ? [] : [["Connection", "close"]];
   const lines = [["Host", first("Host") || address] as const, ...agent, ...others, ...close].map(([name, value]) => `${name}: ${value.trim()}`);
