@@ -68,7 +68,12 @@ export interface TlsRoute extends ApiObject { readonly spec: { readonly parentRe
 export type TcpRoute = TlsRoute;
 export type AnyRoute = HttpRoute | GrpcRoute | TlsRoute;
 
-export interface ReferenceGrant extends ApiObject { readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }
+export interface ReferenceGrant extends ApiObject {
+  readonly spec: {
+    readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[];
+    readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[];
+  };
+}
 
 export interface BackendTlsPolicy extends ApiObject {
   readonly spec: {

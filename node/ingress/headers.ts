@@ -69,7 +69,15 @@ function withoutDots(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure, port }: Caller, { authority, host, upgrade, edits = [] }: { readonly authority: string; /** To the endpoint. */ readonly host: string; readonly upgrade: boolean; readonly edits?: readonly HeaderEdit[] | undefined }): HeaderPairs {
+interface Sent {
+  readonly authority: string;
+  /** To the endpoint. */
+  readonly host: string;
+  readonly upgrade: boolean;
+  readonly edits?: readonly HeaderEdit[] | undefined;
+}
+
+export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure, port }: Caller, { authority, host, upgrade, edits = [] }: Sent): HeaderPairs {
   const named = connectionTokens(headers.connection);
   const pairs: [string, string][] = [["host", host]];
   for (const name in headers) {

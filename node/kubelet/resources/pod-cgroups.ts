@@ -43,8 +43,15 @@ export interface PodCgroups {
   balance(pods: Iterable<Pod>): void;
 }
 
+interface Options {
+  readonly cgroupRoot: string;
+  readonly pidsMax?: number | undefined;
+  readonly quota?: CpuQuota | undefined;
+  readonly hugepageSizes?: readonly string[] | undefined;
+}
+
 /** `pidsMax`: processes and threads a pod may have; absent: as many as the node. `hugepageSizes`: those of this machine, as the kernel names them. */
-export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA, hugepageSizes = [] }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined; readonly quota?: CpuQuota | undefined; readonly hugepageSizes?: readonly string[] | undefined }): PodCgroups {
+export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA, hugepageSizes = [] }: Options): PodCgroups {
   const root = posix.join("/", cgroupRoot, "kubepods");
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
   const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice

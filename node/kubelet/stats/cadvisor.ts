@@ -114,8 +114,17 @@ const SPECS: typeof FAMILIES = [
   ["container_spec_memory_reservation_limit_bytes", GAUGE, "Memory reservation limit for the container.", ({ figures: { memory } }) => memory?.reservationBytes],
 ];
 
+interface Shown {
+  readonly cgroups: Cgroups;
+  readonly rows: readonly Row[];
+  readonly machine: MachineInfo;
+  readonly cores?: number | undefined;
+  readonly sockets?: number | undefined;
+  readonly nowMs: number;
+}
+
 /** `cores` and `sockets`: of the machine, where it tells. */
-export function cadvisorMetrics({ cgroups, rows, machine, cores, sockets, nowMs }: { readonly cgroups: Cgroups; readonly rows: readonly Row[]; readonly machine: MachineInfo; readonly cores?: number | undefined; readonly sockets?: number | undefined; readonly nowMs: number }): string {
+export function cadvisorMetrics({ cgroups, rows, machine, cores, sockets, nowMs }: Shown): string {
   const time = new Date(nowMs).toISOString();
   const measured = rows.filter(({ path }) => cgroups.exists(path)).map((row): Measured => {
     const { path: id, name = "", image = "", pod = "", namespace = "", container = "" } = row;
