@@ -65,7 +65,8 @@ function objectOf(line: string): Record<string, unknown> {
   } catch (error) {
     throw new Error(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Error(`couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`);
   return value as Record<string, unknown>;
 }
 

@@ -62,7 +62,10 @@ export function gatewaySource(informers: Informers): GatewaySource {
     objects() {
       const definition = definitions.get(objectKey("", GATEWAY_CRD));
       if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || !definition) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tcpRoutes: tcpRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION] };
+      return {
+        classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(),
+        tcpRoutes: tcpRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION],
+      };
     },
     onChange(handler) {
       handlers.add(handler);

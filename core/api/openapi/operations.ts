@@ -76,12 +76,18 @@ export function rootOf(groupVersion: GroupVersion): string { return `/${groupVer
 /** Everything under a group version's path, its own resource list first. Of a group that consists of custom resources nobody tells that list. */
 export function operationsOf(groupVersion: GroupVersion, rows: readonly ResourceRow[], options: OperationOptions): Operation[] {
   const version = new Version(groupVersion, options);
-  const operations = [...(isCustom(rows) ? [] : [version.resourceList()]), ...rows.flatMap((row) => [...version.collection(row), ...version.item(row), ...version.watches(row), ...row.subresources.flatMap((subresource) => version.subresource(row, subresource))])];
+  const operations = [
+    ...(isCustom(rows) ? [] : [version.resourceList()]),
+    ...rows.flatMap((row) => [...version.collection(row), ...version.item(row), ...version.watches(row), ...row.subresources.flatMap((subresource) => version.subresource(row, subresource))]),
+  ];
   return options.cbor && !isCustom(rows) ? operations.map((operation) => ({ ...operation, consumes: withCbor(operation.consumes), produces: withCbor(operation.produces) })) : operations;
 }
 
 /** Each after what it is most like. */
-const CBOR_AFTER: Readonly<Record<string, string>> = { "application/vnd.kubernetes.protobuf": "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch": "application/cbor-seq", "application/apply-patch+yaml": "application/apply-patch+cbor" };
+const CBOR_AFTER: Readonly<Record<string, string>> = {
+  "application/vnd.kubernetes.protobuf": "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch": "application/cbor-seq",
+  "application/apply-patch+yaml": "application/apply-patch+cbor",
+};
 
 function withCbor(types: readonly string[]): readonly string[] { return types.flatMap((type) => [type, ...(CBOR_AFTER[type] === undefined ? [] : [CBOR_AFTER[type]])]); }
 

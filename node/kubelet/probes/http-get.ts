@@ -30,7 +30,17 @@ const LAZY_MS = 100;
 
 type Header = readonly [name: string, value: string];
 
-interface Get { readonly url: URL; /** What is asked for there: of `url` dots are resolved, which is the server's to do. */ readonly target: string; readonly headers: readonly Header[]; /** What the server may choose from, over TLS. */ readonly protocols: readonly string[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
+interface Get {
+  readonly url: URL;
+  /** What is asked for there: of `url` dots are resolved, which is the server's to do. */
+  readonly target: string;
+  readonly headers: readonly Header[];
+  /** What the server may choose from, over TLS. */
+  readonly protocols: readonly string[];
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
 
 /** `purpose`: kube-<purpose>/1.36 is who asks. */
 export async function httpGetAction(
@@ -139,7 +149,8 @@ function once({ url, target, headers, protocols, timeoutMs, clock, signal }: Get
   function send(): void {
     connected = true;
     ends = `${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}`;
-    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return void (endSession = http2Get(socket as TLSSocket, { url, target, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
+    if (secure && (socket as TLSSocket).alpnProtocol === "h2")
+      return void (endSession = http2Get(socket as TLSSocket, { url, target, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
     socket.on("data", take).on("end", () => settle(true)).on("close", () => settle(true));
     socket.write(request);
   }

@@ -106,7 +106,10 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
 function widest(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
   const [quota, other] = [a.cpuQuotaUs ?? -1, b.cpuQuotaUs ?? -1];
   const { memoryBytes: _, ...rest } = b;
-  return { ...rest, ...(a.cpuQuotaUs === undefined && b.cpuQuotaUs === undefined ? {} : { cpuQuotaUs: quota < 0 || other < 0 ? -1 : Math.max(quota, other) }), ...(a.memoryBytes === undefined || b.memoryBytes === undefined ? {} : { memoryBytes: Math.max(a.memoryBytes, b.memoryBytes) }) };
+  return {
+    ...rest, ...(a.cpuQuotaUs === undefined && b.cpuQuotaUs === undefined ? {} : { cpuQuotaUs: quota < 0 || other < 0 ? -1 : Math.max(quota, other) }),
+    ...(a.memoryBytes === undefined || b.memoryBytes === undefined ? {} : { memoryBytes: Math.max(a.memoryBytes, b.memoryBytes) }),
+  };
 }
 
 /** A limit binds the pod when whatever runs of it has one. */
