@@ -122,7 +122,14 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const tunnel = nodeTunnel({ ...base, node, kubelet, informers, servers: allServers, credentials: inOwnName, proxyOf, metrics, log: partsLog.with({ part: "tunnel" }) });
   const authorities = followAuthorities({ ...base, identity, client: clientOver(overTheWire), onClientCa: () => reload() });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities, ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
+  await runAll(
+    [
+      ...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities,
+      ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+      giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 }),
+    ],
+    signal,
+  );
   end.abort(new Error("the agent ends"));
   log.info("coracle agent has ended", { reason: reason() });
   return 0;

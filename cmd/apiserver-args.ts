@@ -12,9 +12,12 @@ const NAMES = [
   // admission
   "enable-admission-plugins", "disable-admission-plugins", "admission-control-config-file", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds",
   // authentication
-  "client-ca-file", "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-uid-headers", "requestheader-username-headers", "requestheader-group-headers", "requestheader-extra-headers-prefix", "anonymous-auth", "token-auth-file", "authentication-config", "authentication-token-webhook-config-file", "authentication-token-webhook-cache-ttl", "authentication-token-webhook-version",
+  "client-ca-file", "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-uid-headers", "requestheader-username-headers",
+  "requestheader-group-headers", "requestheader-extra-headers-prefix", "anonymous-auth", "token-auth-file", "authentication-config",
+  "authentication-token-webhook-config-file", "authentication-token-webhook-cache-ttl", "authentication-token-webhook-version",
   "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix", "oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs",
-  "api-audiences", "service-account-issuer", "service-account-jwks-uri", "service-account-key-file", "service-account-signing-key-file", "service-account-signing-endpoint", "service-account-max-token-expiration", "service-account-extend-token-expiration",
+  "api-audiences", "service-account-issuer", "service-account-jwks-uri", "service-account-key-file", "service-account-signing-key-file",
+  "service-account-signing-endpoint", "service-account-max-token-expiration", "service-account-extend-token-expiration",
   // authorization
   "authorization-mode", "authorization-policy-file", "authorization-config", "authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",
   // encryption at rest

@@ -64,7 +64,10 @@ export async function crictl(argv: readonly string[]): Promise<number> {
       }
       case "images": {
         const { images = [] } = await cri.call("ImageService/ListImages", {}, call);
-        tell(images.map(({ id = "" }) => id), [["IMAGE", "IMAGE ID", "SIZE"], ...images.flatMap(({ repo_tags = [], id = "", size = 0 }) => (repo_tags.length > 0 ? repo_tags : ["<none>"]).map((tag) => [tag, short(id), `${(Number(size) / 1e6).toFixed(1)}MB`]))]);
+        tell(images.map(({ id = "" }) => id), [
+          ["IMAGE", "IMAGE ID", "SIZE"],
+          ...images.flatMap(({ repo_tags = [], id = "", size = 0 }) => (repo_tags.length > 0 ? repo_tags : ["<none>"]).map((tag) => [tag, short(id), `${(Number(size) / 1e6).toFixed(1)}MB`])),
+        ]);
         break;
       }
       case "logs": {

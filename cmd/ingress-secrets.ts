@@ -23,7 +23,10 @@ export function ingressSecrets(informers: Informers): (resource: "secrets" | "co
   function read(): OfGateways {
     const objects = gateways.objects();
     if (!objects) return { secrets: new Set(), configmaps: new Set() };
-    const { listeners } = planGateways({ ...objects, routes: [], grpcRoutes: [], tlsRoutes: [], tcpRoutes: [], tlsPolicies: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined, hasSecureIngress: false, serviceExists: () => true, certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants) });
+    const { listeners } = planGateways({
+      ...objects, routes: [], grpcRoutes: [], tlsRoutes: [], tcpRoutes: [], tlsPolicies: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined,
+      hasSecureIngress: false, serviceExists: () => true, certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants),
+    });
     return {
       secrets: new Set(listeners.flatMap(({ certificates }) => certificates).map(({ namespace, secret }) => `${namespace}/${secret}`)),
       configmaps: new Set(objects.tlsPolicies.flatMap((policy) => authorityNames(policy).map((name) => `${namespaceOf(policy)}/${name}`))),

@@ -7,7 +7,16 @@ import { ConfigError, readText } from "./config/config.ts";
 
 interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T }
 interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string; readonly "insecure-skip-tls-verify"?: boolean }
-interface User { readonly "client-certificate"?: string; readonly "client-certificate-data"?: string; readonly "client-key"?: string; readonly "client-key-data"?: string; readonly token?: string; readonly tokenFile?: string; readonly username?: string; readonly password?: string }
+interface User {
+  readonly "client-certificate"?: string;
+  readonly "client-certificate-data"?: string;
+  readonly "client-key"?: string;
+  readonly "client-key-data"?: string;
+  readonly token?: string;
+  readonly tokenFile?: string;
+  readonly username?: string;
+  readonly password?: string;
+}
 interface Context { readonly cluster?: string; readonly user?: string }
 interface Config { readonly clusters?: readonly Named<Cluster>[]; readonly users?: readonly Named<User>[]; readonly contexts?: readonly Named<Context>[]; readonly "current-context"?: string }
 

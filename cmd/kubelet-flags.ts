@@ -13,7 +13,8 @@ import { nodeTaint } from "./node-taint.ts";
 const OTHER_NAMES: Readonly<Record<string, string>> = {
   "image-gc-high-threshold": "imageGCHighThresholdPercent", "image-gc-low-threshold": "imageGCLowThresholdPercent", "minimum-image-ttl-duration": "imageMinimumGCAge", "registry-qps": "registryPullQPS",
   "event-qps": "eventRecordQPS", "pod-max-pids": "podPidsLimit", "pod-manifest-path": "staticPodPath", "manifest-url": "staticPodURL", "reserved-cpus": "reservedSystemCPUs", "rotate-server-certificates": "serverTLSBootstrap",
-  "kube-api-qps": "kubeAPIQPS", "kube-api-burst": "kubeAPIBurst", "cpu-cfs-quota": "cpuCFSQuota", "cpu-cfs-quota-period": "cpuCFSQuotaPeriod", "tls-cipher-suites": "tlsCipherSuites", "tls-min-version": "tlsMinVersion", "fail-cgroupv1": "failCgroupV1",
+  "kube-api-qps": "kubeAPIQPS", "kube-api-burst": "kubeAPIBurst", "cpu-cfs-quota": "cpuCFSQuota", "cpu-cfs-quota-period": "cpuCFSQuotaPeriod",
+  "tls-cipher-suites": "tlsCipherSuites", "tls-min-version": "tlsMinVersion", "fail-cgroupv1": "failCgroupV1",
 };
 
 /** What stands between name and value in maps: thresholds are comparisons. */

@@ -18,10 +18,13 @@ const FOLLOWED: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundlePr
 
 /** What each needs, of those that a kubelet may be told to do without. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
-  ClusterTrustBundleProjection: ["ClusterTrustBundle"], DRADeviceBindingConditions: ["DRAResourceClaimDeviceStatus"], DRADeviceTaintRules: ["DRADeviceTaints"], DRAWorkloadResourceClaims: ["GenericWorkload"], ExtendWebSocketsToKubelet: ["NodeDeclaredFeatures"],
-  GangScheduling: ["GenericWorkload"], GracefulNodeShutdownBasedOnPodPriority: ["GracefulNodeShutdown"], InPlacePodLevelResourcesVerticalScaling: ["PodLevelResources", "NodeDeclaredFeatures"], InPlacePodVerticalScalingInitContainers: ["NodeDeclaredFeatures"],
+  ClusterTrustBundleProjection: ["ClusterTrustBundle"], DRADeviceBindingConditions: ["DRAResourceClaimDeviceStatus"], DRADeviceTaintRules: ["DRADeviceTaints"],
+  DRAWorkloadResourceClaims: ["GenericWorkload"], ExtendWebSocketsToKubelet: ["NodeDeclaredFeatures"],
+  GangScheduling: ["GenericWorkload"], GracefulNodeShutdownBasedOnPodPriority: ["GracefulNodeShutdown"],
+  InPlacePodLevelResourcesVerticalScaling: ["PodLevelResources", "NodeDeclaredFeatures"], InPlacePodVerticalScalingInitContainers: ["NodeDeclaredFeatures"],
   MatchLabelKeysInPodTopologySpreadSelectorMerge: ["MatchLabelKeysInPodTopologySpread"], PodLevelResourceManagers: ["PodLevelResources"], ResourceHealthStatusMessage: ["ResourceHealthStatus"],
-  RestartAllContainersOnContainerExits: ["ContainerRestartRules", "NodeDeclaredFeatures"], TopologyAwareWorkloadScheduling: ["GenericWorkload"], UnknownVersionInteroperabilityProxy: ["APIServerIdentity"], UserNamespacesHostNetworkSupport: ["NodeDeclaredFeatures"],
+  RestartAllContainersOnContainerExits: ["ContainerRestartRules", "NodeDeclaredFeatures"], TopologyAwareWorkloadScheduling: ["GenericWorkload"],
+  UnknownVersionInteroperabilityProxy: ["APIServerIdentity"], UserNamespacesHostNetworkSupport: ["NodeDeclaredFeatures"],
   WindowsGracefulNodeShutdown: ["GracefulNodeShutdown"], WorkloadAwarePreemption: ["GangScheduling"], WorkloadWithJob: ["GenericWorkload"],
 };
 

@@ -65,7 +65,9 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "provider-id": (settings, value) => void (settings.providerId = value),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
-  "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)) }), // the newest tells how the container ended
+  "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = {
+    ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)),
+  }), // the newest tells how the container ended
   "minimum-container-ttl-duration": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, ageMinMs: duration("minimum-container-ttl-duration", value) }),
   "windows-priorityclass": (settings, value) => void (settings.processPriority = processPriority(value)),
   "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...nodeLabels(value.split(","), "--kubelet-arg node-labels") }),

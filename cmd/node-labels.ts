@@ -14,7 +14,8 @@ export function nodeLabels(texts: readonly string[], flag = "--node-label"): Rea
     const [key, value] = pair(flag, text);
     const [problem] = [...qualifiedName(key), ...labelValue(value)];
     if (problem !== undefined) throw new ConfigError(`${flag} ${JSON.stringify(text)}: ${problem}`);
-    if (forbiddenNodeLabels({ [key]: value }).length > 0) throw new ConfigError(`${flag} ${JSON.stringify(text)}: of labels of kubernetes.io and k8s.io a node gives itself only those that describe it, and those of kubelet.kubernetes.io and node.kubernetes.io; an administrator gives it others: coracle kubectl label node`);
+    if (forbiddenNodeLabels({ [key]: value }).length > 0)
+      throw new ConfigError(`${flag} ${JSON.stringify(text)}: of labels of kubernetes.io and k8s.io a node gives itself only those that describe it, and those of kubelet.kubernetes.io and node.kubernetes.io; an administrator gives it others: coracle kubectl label node`);
     return [key, value];
   }));
 }

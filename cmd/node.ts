@@ -81,7 +81,14 @@ export interface NodeOptions {
   /** The server's clock, where that is another machine's. */
   readonly serverMs?: (() => number | undefined) | undefined;
   /** What the kubelet's own server presents, and who may have signed a caller's certificate. */
-  readonly kubeletTls: { /** PEM: what the node calls the API server with; absent: it calls within this process. */ readonly client?: (() => string | undefined) | undefined; readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
+  readonly kubeletTls: {
+    /** PEM: what the node calls the API server with; absent: it calls within this process. */
+    readonly client?: (() => string | undefined) | undefined;
+    readonly material: () => TlsMaterial;
+    readonly clientCa: () => readonly Certificate[];
+    /** Is given what to call when `material` has changed. */
+    readonly onReload?: ((reload: () => void) => void) | undefined;
+  };
   /** Which machine it is, for its Node: core/pki/machine-key.ts. */
   readonly machine?: string | undefined;
   /** Who says that the machine goes down, on Windows. Absent: nobody. */
@@ -166,7 +173,8 @@ export function nodeParts(options: NodeOptions): NodeParts {
     parts: [
       ...traces.parts, informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...policies, ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
-      agent, agentServer, ...(given ? [given] : []), ...readOnly, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
+      agent, agentServer, ...(given ? [given] : []), ...readOnly,
+      healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],
   };
 }

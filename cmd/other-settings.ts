@@ -53,7 +53,8 @@ const TIMES = nothing("leaders are elected with upstream's Leases and times: 15s
 const ONE_FOR_ALL = "give it as --kube-apiserver-arg: one process is asked, and counts, for all components";
 /** Of what runs within the server. */
 const WITHIN: OtherSettings = {
-  ...LOGGING, ...CONTENTION, "profiling": { is: ["true", "false"], instead: "true or false" }, ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
+  ...LOGGING, ...CONTENTION, "profiling": { is: ["true", "false"], instead: "true or false" },
+  ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
   ...several(["tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir"], nothing("it shows the API server's own certificate")),
   "authorization-always-allow-paths": always("/healthz,/readyz,/livez"), "port": { is: ["0"], instead: "v1.36 knows no port without encryption: give secure-port" },
   "leader-elect": { is: ["true"], instead: "servers that share a datastore elect a leader, a server alone needs none" },
@@ -64,7 +65,8 @@ const WITHIN: OtherSettings = {
   "authentication-skip-lookup": always("false"), "authentication-tolerate-lookup-failure": nothing("whom the API server knows it knows, too", "*"), "authentication-token-webhook-cache-ttl": nothing("whom the API server knows it knows, too", "10s"),
   ...several(["authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"], nothing("what the API server allows it allows, without asking", "10s")),
   ...several(["client-ca-file", "requestheader-allowed-names", "requestheader-client-ca-file", "requestheader-uid-headers"], { is: [""], instead: ONE_FOR_ALL }),
-  "requestheader-username-headers": { is: ["x-remote-user"], instead: ONE_FOR_ALL }, "requestheader-group-headers": { is: ["x-remote-group"], instead: ONE_FOR_ALL }, "requestheader-extra-headers-prefix": { is: ["x-remote-extra-"], instead: ONE_FOR_ALL },
+  "requestheader-username-headers": { is: ["x-remote-user"], instead: ONE_FOR_ALL }, "requestheader-group-headers": { is: ["x-remote-group"], instead: ONE_FOR_ALL },
+  "requestheader-extra-headers-prefix": { is: ["x-remote-extra-"], instead: ONE_FOR_ALL },
   ...several(["disabled-metrics", "show-hidden-metrics-for-version", "allow-metric-labels", "allow-metric-labels-manifest"], { is: [""], instead: ONE_FOR_ALL }),
   ...several(["emulated-version", "min-compatibility-version"], { is: [""], instead: "this server is v1.36 and emulates no other version" }), "version": { is: ["false"], instead: "ask: coracle --version" },
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… instead: they are the same for all components" },
@@ -78,9 +80,15 @@ export const OTHER_CONTROLLER_SETTINGS: OtherSettings = {
   "use-service-account-credentials": nothing("controllers work in the server's own name", "false"),
   "enable-garbage-collector": always("true"), "enable-dynamic-provisioning": always("true"), "enable-hostpath-provisioner": always("false"), "configure-cloud-routes": always("false"),
   "pod-eviction-timeout": { instead: "v1.36 knows no such setting: pods leave a silent node by their own tolerations; see --kube-apiserver-arg default-not-ready-toleration-seconds and default-unreachable-toleration-seconds" },
-  ...several(["cloud-provider", "cloud-config", "external-cloud-volume-plugin", "route-reconciliation-period", "node-sync-period", "concurrent-service-syncs", "concurrent-node-syncs"], nothing("there are no cloud providers in it; one of its own runs as a pod", "")),
+  ...several(
+    ["cloud-provider", "cloud-config", "external-cloud-volume-plugin", "route-reconciliation-period", "node-sync-period", "concurrent-service-syncs", "concurrent-node-syncs"],
+    nothing("there are no cloud providers in it; one of its own runs as a pod", ""),
+  ),
   ...several(["root-ca-file", "service-account-private-key-file", "cluster-signing-cert-file", "cluster-signing-key-file"], OUR_KEYS),
-  ...several(["attach-detach-reconcile-sync-period", "pvclaimbinder-sync-period", "namespace-sync-period", "endpoint-updates-batch-period", "endpointslice-updates-batch-period", "mirroring-endpointslice-updates-batch-period"], nothing("it works by what changes, not by the clock")),
+  ...several(
+    ["attach-detach-reconcile-sync-period", "pvclaimbinder-sync-period", "namespace-sync-period", "endpoint-updates-batch-period", "endpointslice-updates-batch-period", "mirroring-endpointslice-updates-batch-period"],
+    nothing("it works by what changes, not by the clock"),
+  ),
   ...several(["flex-volume-plugin-dir", "pv-recycler-pod-template-filepath-nfs", "pv-recycler-pod-template-filepath-hostpath"], nothing("volumes come by CSI")),
   "cluster-name": nothing("only cloud providers read it", "*"), "controller-start-interval": nothing("controllers start at once", "0s", "0"), "min-resync-period": nothing("controllers look at what has changed", "*"),
   ...several(["cluster-signing-kube-apiserver-client", "cluster-signing-kubelet-client", "cluster-signing-kubelet-serving", "cluster-signing-legacy-unknown"].flatMap((name) => [`${name}-cert-file`, `${name}-key-file`]), OUR_KEYS),
@@ -88,7 +96,10 @@ export const OTHER_CONTROLLER_SETTINGS: OtherSettings = {
   "disable-attach-detach-reconcile-sync": always("false"), "enable-leader-migration": always("false"), "leader-migration-config": nothing("controllers have one Lease", ""), "controller-shutdown-timeout": nothing("the process ends when all has", "*"),
 };
 
-export const OTHER_SCHEDULER_SETTINGS: OtherSettings = { ...WITHIN, "write-config-to": { is: [""], instead: "ask the scheduler's own port: /configz" }, "pod-max-in-unschedulable-pods-duration": nothing("pods are looked at again after 5m, as upstream does", "5m", "5m0s") };
+export const OTHER_SCHEDULER_SETTINGS: OtherSettings = {
+  ...WITHIN, "write-config-to": { is: [""], instead: "ask the scheduler's own port: /configz" },
+  "pod-max-in-unschedulable-pods-duration": nothing("pods are looked at again after 5m, as upstream does", "5m", "5m0s"),
+};
 
 const ETCD = { instead: "give --datastore-endpoint, --datastore-cafile, --datastore-certfile and --datastore-keyfile for an etcd of yours" };
 const NODES_TLS = { instead: "how nodes are reached is settled with their joining: by the tunnel they hold open, under the cluster's own CA" };
@@ -126,7 +137,10 @@ export const OTHER_PROXY_SETTINGS: OtherSettings = {
   "proxy-mode": { is: ["nftables", ""], instead: "services are rules of nftables here; there is no iptables and no ipvs" },
   "cluster-cidr": own("cluster-cidr"), "nodeport-addresses": own("nodeport-addresses"), "hostname-override": own("node-name"), "bind-address": own("node-ip"),
   "detect-local-mode": always("ClusterCIDR"), "masquerade-all": always("false"), "iptables-localhost-nodeports": always("true"), "oom-score-adj": nothing("it lives in this process"),
-  ...several(["iptables-masquerade-bit", "iptables-sync-period", "iptables-min-sync-period", "ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-min-sync-period", "ipvs-exclude-cidrs", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout", "ipvs-udp-timeout"], { instead: "services are rules of nftables here; there is no iptables and no ipvs" }),
+  ...several([
+    "iptables-masquerade-bit", "iptables-sync-period", "iptables-min-sync-period", "ipvs-scheduler", "ipvs-strict-arp", "ipvs-sync-period", "ipvs-min-sync-period",
+    "ipvs-exclude-cidrs", "ipvs-tcp-timeout", "ipvs-tcpfin-timeout", "ipvs-udp-timeout",
+  ], { instead: "services are rules of nftables here; there is no iptables and no ipvs" }),
   ...several(["nftables-sync-period", "nftables-min-sync-period", "config-sync-period"], nothing("it works by what changes, not by the clock")),
   ...several(["conntrack-tcp-be-liberal", "conntrack-udp-timeout", "conntrack-udp-timeout-stream"], nothing("set the machine's own net.netfilter.nf_conntrack_*")),
   ...several(["detect-local-bridge-interface", "detect-local-interface-prefix"], nothing("what is local is told by --cluster-cidr")),

@@ -55,7 +55,8 @@ export async function server(argv: readonly string[]): Promise<number> {
   if (!settings.disableAgent) giveLoneAddress(settings, log);
   const node = await thisNode(settings, { log });
   const address = settings.advertiseAddress ?? node.ips[0]!;
-  if (!isOfServicesFamily(settings, address)) log.warn("pods will not reach this server at the Service kubernetes, whose address is of another family: give a new cluster --cluster-cidr, --service-cidr and --cluster-dns of this family, as fd00:42::/56, fd00:43::/112 and fd00:43::a, or this server another --node-ip", { address, serviceCidr: settings.serviceCidr });
+  if (!isOfServicesFamily(settings, address))
+    log.warn("pods will not reach this server at the Service kubernetes, whose address is of another family: give a new cluster --cluster-cidr, --service-cidr and --cluster-dns of this family, as fd00:42::/56, fd00:43::/112 and fd00:43::a, or this server another --node-ip", { address, serviceCidr: settings.serviceCidr });
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
   const debug = debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity });
@@ -69,8 +70,19 @@ export async function server(argv: readonly string[]): Promise<number> {
   }
   await rememberName(settings, node);
   try {
-    const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, debug, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => `127.0.0.1:${settings.httpsListenPort}` }), kubeletTls: kubeletTls(plane) });
-    await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
+    const agent = settings.disableAgent ? undefined : nodeParts({
+      ...common, node, debug,
+      transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => `127.0.0.1:${settings.httpsListenPort}` }),
+      kubeletTls: kubeletTls(plane),
+    });
+    await runAll(
+      [
+        ...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []),
+        ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+        giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() }),
+      ],
+      signal,
+    );
   } finally {
     await plane.close();
   }

@@ -117,7 +117,8 @@ function areWhole(files: SharedBundle["files"], random: Random): boolean {
 
 function refuseOtherCluster({ files, settings: shared }: SharedBundle, { dir, given, settings, before }: SharedKeysOptions & { readonly before: SharedBundle["files"] }): void {
   for (const [name, wanted] of Object.entries(shared))
-    if (settings[name] !== undefined && settings[name] !== wanted && !isOneOfBoth(name, wanted, settings[name])) throw new ConfigError(`--${name} is ${JSON.stringify(wanted)} on the other servers of this cluster, not ${JSON.stringify(settings[name])}`);
+    if (settings[name] !== undefined && settings[name] !== wanted && !isOneOfBoth(name, wanted, settings[name]))
+      throw new ConfigError(`--${name} is ${JSON.stringify(wanted)} on the other servers of this cluster, not ${JSON.stringify(settings[name])}`);
   for (const [name, text] of Object.entries(before))
     if (files[name] !== text && !isSucceeded(name, before, files)) throw new ConfigError(`${join(dir, name)} is not that of the cluster in the datastore: this machine was part of another one; move ${dir} away to join`);
   const hash = given === undefined ? undefined : parseJoinToken(given).caHash;

@@ -54,7 +54,10 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
     case "delete": return remove(directory, words);
     default: {
       if (settings.datastoreEndpoint !== undefined) throw new ConfigError("this server keeps its objects in etcd (--datastore-endpoint): restore etcd with its own tools; a snapshot becomes a store of a server without etcd");
-      return await restore(words, { paths, directory, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true, providerFile: apiServerArgs(settings.kubeApiserverArg).text("encryption-provider-config"), settings: criticalSettings(settings) });
+      return await restore(words, {
+        paths, directory, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true,
+        providerFile: apiServerArgs(settings.kubeApiserverArg).text("encryption-provider-config"), settings: criticalSettings(settings),
+      });
     }
   }
 }

@@ -8,7 +8,10 @@ const LATENCIES = doubling(5e-6, 25);
 
 /** Returns the provider, counted. */
 export function transformationMeter(metrics: Metrics, clock: Pick<Clock, "uptimeMs">): (provider: Provider) => Provider {
-  const operations = metrics.counter("apiserver_storage_transformation_operations_total", "[ALPHA] Total number of transformations. Successful transformation will have a status 'OK' and a varied status string when the transformation fails. The status, resource, and transformation_type fields can be used for alerting purposes. For example, you can monitor for encryption/decryption failures using the transformation_type (e.g., from_storage for decryption and to_storage for encryption). Additionally, these fields can be used to ensure that the correct transformers are applied to each resource.");
+  const operations = metrics.counter(
+    "apiserver_storage_transformation_operations_total",
+    "[ALPHA] Total number of transformations. Successful transformation will have a status 'OK' and a varied status string when the transformation fails. The status, resource, and transformation_type fields can be used for alerting purposes. For example, you can monitor for encryption/decryption failures using the transformation_type (e.g., from_storage for decryption and to_storage for encryption). Additionally, these fields can be used to ensure that the correct transformers are applied to each resource.",
+  );
   const latencies = metrics.histogram("apiserver_storage_transformation_duration_seconds", "[ALPHA] Latencies in seconds of value transformation operations.", LATENCIES);
 
   return (provider) => {

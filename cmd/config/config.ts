@@ -48,7 +48,8 @@ function readArgs(argv: readonly string[], known: ReadonlyMap<string, Flag>, com
     const word = argv[i]!;
     const match = /^--?([a-z][a-z-]*)(?:=([\s\S]*))?$/.exec(word);
     const flag = match ? known.get(match[1]!) : undefined;
-    if (!flag) throw new ConfigError(word.startsWith("-") ? `unknown flag ${word} for "coracle ${command}"; see "coracle ${command} --help"` : `"coracle ${command}" takes flags alone, and ${JSON.stringify(word)} is none; see "coracle ${command} --help"`);
+    if (!flag)
+      throw new ConfigError(word.startsWith("-") ? `unknown flag ${word} for "coracle ${command}"; see "coracle ${command} --help"` : `"coracle ${command}" takes flags alone, and ${JSON.stringify(word)} is none; see "coracle ${command} --help"`);
     let value = match![2];
     if (value === undefined) value = flag.type === "boolean" ? "true" : argv[++i];
     if (value === undefined) throw new ConfigError(`--${flag.name} needs a value`);

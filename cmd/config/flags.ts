@@ -57,7 +57,10 @@ export const FLAGS = [
   { name: "write-kubeconfig", type: "string", default: "/etc/coracle/coracle.yaml", commands: SERVER, help: "where the admin's kubeconfig is written" },
   { name: "write-kubeconfig-mode", type: "string", default: "0600", commands: SERVER, help: "its mode" },
   { name: "kube-apiserver-arg", type: "list", commands: SERVER, help: "k=v, a setting of the API server under upstream's name" },
-  { name: "kube-controller-manager-arg", type: "list", commands: SERVER, help: "k=v, a setting of the controllers under upstream's name: node-monitor-grace-period, horizontal-pod-autoscaler-sync-period, cluster-signing-duration, concurrent-deployment-syncs …" },
+  {
+    name: "kube-controller-manager-arg", type: "list", commands: SERVER,
+    help: "k=v, a setting of the controllers under upstream's name: node-monitor-grace-period, horizontal-pod-autoscaler-sync-period, cluster-signing-duration, concurrent-deployment-syncs …",
+  },
   { name: "kube-scheduler-arg", type: "list", commands: SERVER, help: "k=v, a setting of the scheduler under upstream's name: config=FILE" },
   { name: "scheduler-config", type: "string", commands: SERVER, help: "file with a KubeSchedulerConfiguration: profiles, plugins, extenders" },
   { name: "server", type: "string", commands: ["agent", "simulate"], help: "https://host:port of the server to join; several, comma separated, for when one is away" },

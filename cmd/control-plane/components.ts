@@ -116,7 +116,11 @@ function listener({ authenticator, authorizer, debug, tls, columnTexts, clock, l
   const flags = { "bind-address": address, "secure-port": String(port), ...flagsOf(given) };
   const handler = componentHandler({
     authenticator, authorizer, log,
-    paths: [...handlers, ...(isProfiled(given) ? [debug] : []), ({ path }) => (path === "/configz" ? raw(JSON.stringify({ [configName]: configz() }), "application/json", 200, { "x-content-type-options": "nosniff" }) : undefined), zpagesPath(zpages({ component: name, flags, version: versionInfo(), paths, clock }))],
+    paths: [
+      ...handlers, ...(isProfiled(given) ? [debug] : []),
+      ({ path }) => (path === "/configz" ? raw(JSON.stringify({ [configName]: configz() }), "application/json", 200, { "x-content-type-options": "nosniff" }) : undefined),
+      zpagesPath(zpages({ component: name, flags, version: versionInfo(), paths, clock })),
+    ],
   });
   let open: HttpsServer | undefined;
   const front = httpFront({ handler, clock, log, stopping: () => open!.stopping, columnTexts });

@@ -1,13 +1,11 @@
 /**
  * The control plane of one server, in data-flow order:
  *
- *   state.ts: store, keys → watch cache → registry → identity.ts, permission.ts, admission.ts → handler → listener.ts
+ *   gates.ts · state.ts: store, keys → watch cache → registry.ts → identity.ts, permission.ts, admission.ts → handler, paths.ts → listener.ts
  *   then, as clients of the handler: first-objects.ts, loops.ts (controllers, scheduler)
  */
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
 import { conversionMeter } from "../../core/admission/webhook/conversion-metrics.ts";
-import { zpages } from "../../core/api/codec/zpages.ts";
-import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
 import { builtInResources } from "../../core/api/schema/resources.ts";
 import { storageVersionsOf } from "../../core/api/schema/storage-versions.ts";
@@ -34,86 +32,67 @@ import { environmentProxy } from "../../core/net/environment-proxy.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
 import type { DebugPages } from "../../core/observe/debug-pages.ts";
 import type { Log } from "../../core/observe/log.ts";
-import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
 import { buildMetrics, processMetrics } from "../../core/observe/process-metrics.ts";
 import { FRONT_PROXY } from "../../core/pki/identities.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import { certificateRotation } from "../../core/pki/rotate.ts";
-import { ruleMeter } from "../../core/registry/apiextensions/rules/rule-meter.ts";
 import { crdController } from "../../core/registry/apiextensions/crd-controller.ts";
 import type { APIService } from "../../core/registry/apiregistration/api-service.ts";
-import { convert } from "../../core/registry/conversions.ts";
 import { EVENT_TTL_MS, eventExpiry } from "../../core/registry/core/event-expiry.ts";
-import { allocationMeter } from "../../core/registry/core/service/allocator/allocation-metrics.ts";
-import type { Claims } from "../../core/registry/core/service/allocator/claims.ts";
-import { registryDefinitions } from "../../core/registry/definitions.ts";
 import { mendingUnreadable } from "../../core/registry/generic/unreadable.ts";
 import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
-import { Registry } from "../../core/registry/registry.ts";
 import { schedulerConfigz } from "../../core/scheduler/config/configz.ts";
 import { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { aggregator } from "../../core/server/aggregation/aggregator.ts";
 import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
 import { debugPath } from "../../core/server/debug.ts";
-import { discoveryPaths } from "../../core/server/discovery.ts";
-import { featureGateProblem, featureGates, featureGateWarning, featureMetrics, switchedOn } from "../../core/server/feature-gates.ts";
+import { featureMetrics } from "../../core/server/feature-gates.ts";
 import { ResourceSizes } from "../../core/server/fairness/work-estimate.ts";
 import { apiHandler } from "../../core/server/handler.ts";
-import { healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
 import { inProcessSelf, inProcessTransport } from "../../core/server/in-process.ts";
-import { indexPaths } from "../../core/server/index-paths.ts";
 import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
-import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
+import { metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
 import { logMeter, streamMeter } from "../../core/server/node-proxy/log-metrics.ts";
-import { openApiPaths } from "../../core/server/openapi.ts";
 import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
-import { gatesWithTheirResources, runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
 import { nodeProxyHandlers } from "../../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../../core/server/special/special.ts";
 import { certificateMetrics } from "../../core/server/certificate-metrics.ts";
 import { storageMetrics } from "../../core/server/storage-metrics.ts";
 import { VERBS } from "../../core/server/verbs/all.ts";
-import type { Store } from "../../storage/store.ts";
 import { type ApiServerArgs, apiServerArgs } from "../apiserver-args.ts";
-import { descriptionsPath, installScripts } from "../assets.ts";
 import { auditOf } from "../audit.ts";
-import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/flags.ts";
 import { CONTROLLERS_LISTENING } from "../component-listening.ts";
 import { coordinatedLeadership } from "../coordinated-leadership.ts";
 import { controllerSettings } from "../controller-settings.ts";
-import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf, requestTimes } from "../fairness.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
-import { ownExecutable } from "../own-command.ts";
-import { unmetNeeds } from "../kubelet-gates.ts";
 import type { Paths } from "../paths.ts";
 import { proxyEnvironment } from "../proxy-environment.ts";
 import { schedulerSetup } from "../scheduler-settings.ts";
-import { shownFlags } from "../shown-flags.ts";
 import type { ShutdownDelay } from "../shutdown-delay.ts";
-import { snapshotPath, takeSnapshot } from "../snapshot-path.ts";
+import { takeSnapshot } from "../snapshot-path.ts";
 import { snapshotSchedule } from "../snapshot-schedule.ts";
 import { storageSize } from "../storage-size.ts";
 import { tracingOf } from "../tracing.ts";
 import { serverTunnel } from "../tunnel.ts";
-import { apiVersion, releasedMs, versionInfo } from "../version.ts";
+import { releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
+import { checkedGates, servedWith } from "./gates.ts";
 import { identityOf } from "./identity.ts";
 import { components, isProfiled, LoopsState } from "./components.ts";
-import { installerPaths } from "./installer-paths.ts";
 import { listenerOf } from "./listener.ts";
 import { loopsOf } from "./loops.ts";
 import { controlPlaneRole } from "./node-role.ts";
+import { loadDescriptions, serverPaths } from "./paths.ts";
 import { permissionOf } from "./permission.ts";
+import { registryOf } from "./registry.ts";
 import { openState } from "./state.ts";
-
-/** Longer than a write may take, admission webhooks (30 s) included. */
-const CLAIM_SECONDS = 60;
 
 export interface ControlPlaneOptions {
   readonly settings: Settings;
@@ -167,10 +146,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const served = servedResources(args.list("runtime-config"), gates);
-  const { gates: working, lacking } = gatesWithTheirResources(gates, served);
-  for (const one of lacking) log.warn("a feature gate does nothing until its resource is served: give --kube-apiserver-arg runtime-config", one);
-  const registry: Registry = new Registry([...served, ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ gates, serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
+  const { served, gates: working } = servedWith(gates, args, log);
+  const registry = registryOf({ settings, served, gates, store, cache, ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES), clock, random, metrics, signal });
 
   const serverId = apiServerId(node.name);
   const identity = await identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
@@ -189,12 +166,17 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
-  const { chain: admission, webhooks } = admissionOf({ args, gates: working, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, proxyTo: proxyDialers(environmentProxy(proxyEnvironment(process.env, settings)), clock), self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
+  const { chain: admission, webhooks } = admissionOf({
+    args, gates: working, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept,
+    proxyTo: proxyDialers(environmentProxy(proxyEnvironment(process.env, settings)), clock), self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics,
+  });
   const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
-    registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
-    isWithheld, dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
+    registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices),
+    serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
+    isWithheld, dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }),
+    clock, random, metrics, log: log.with({ part: "aggregation" }),
   });
 
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
@@ -208,16 +190,25 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock, gates);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock, gates: working });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, gates, events: () => events, clock, log });
+  const bootstrap = firstObjects({
+    settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas,
+    proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, gates, events: () => events, clock, log,
+  });
   let customResourcesServed = false;
   const aliveUntilMs = clock.uptimeMs() + (args.durationMs("livez-grace-period") ?? 0);
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
+  const isStopping = (): boolean => options.stop.isLeaving() || listener.server.stopping.aborted;
   const checks = healthChecks({
-    storeTrouble: datastore.trouble, keysTrouble: encryption.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, inGrace: () => clock.uptimeMs() <= aliveUntilMs,
+    storeTrouble: datastore.trouble, keysTrouble: encryption.trouble, isStopping, inGrace: () => clock.uptimeMs() <= aliveUntilMs,
     steps: {
-      store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
-      informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
-      fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)), registration: () => aggregation.registered,
+      store: () => cache.revision > 0,
+      bootstrap: () => bootstrap.done,
+      customResources: () => customResourcesServed,
+      informers: permission.synced,
+      webhooks: () => known(webhooks.mutating, webhooks.validating),
+      fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)),
+      aggregation: () => known(informers.of(refs.API_SERVICES)),
+      registration: () => aggregation.registered,
     },
   });
 
@@ -236,13 +227,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       const wanted = impersonationOf(request.headers());
       return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
-    paths: [
-      healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], cbor, clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
-      openApiPaths({ clock, registry, version: apiVersion(), cbor, descriptions: loadDescriptions, foreign: aggregation }),
-      ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
-      identity.paths, explainSchedulingPath(explainer),
-      snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(profiling ? [debug] : []),
-    ],
+    paths: serverPaths({
+      settings, directory: paths.executables, url, advertise, registry, aggregation, checks, cbor, profiling, debug, podResources, explainer, snapshots,
+      fairness: fairness.paths, identity: identity.paths, clock, metrics,
+    }),
     special: specialHandlers({
       tokens: identity.tokenIssuer,
       tokenReviews: { tokens, apiAudiences: serviceAccounts.apiAudiences },
@@ -256,7 +244,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, cbor, tunnel, clock, random, log });
+  const listener = listenerOf({
+    settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }),
+    isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, cbor, tunnel, clock, random, log,
+  });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));
@@ -269,17 +260,25 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const storageVersions = working.has("StorageVersionAPI")
     ? ownStorageVersions({ client: loopbackClient(), clock, log: log.with({ part: "storage versions" }), serverId, entries: storageVersionsOf(registry.rows(), builtInResources.everyRow()) }) : undefined;
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates: working, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates: working, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki,
+    onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
-      loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
+      loopback: loopbackClient(),
+      controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),
     },
   });
   const { isShared } = datastore, listening = controlling.listening ?? CONTROLLERS_LISTENING;
   const ports = components({
-    state, authenticator, authorizer, debug, isShared, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
-    controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
-    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg), gates }), resources: podResources },
+    state, authenticator, authorizer, debug, isShared, isStopping, tls: listener.tls, metrics, columnTexts: describe, clock, log,
+    controllers: settings.disable.includes("controllers") ? undefined : {
+      listening, given: settings.kubeControllerManagerArg,
+      configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers),
+    },
+    scheduler: settings.disable.includes("scheduler") ? undefined : {
+      listening: scheduling.listening, given: settings.kubeSchedulerArg, resources: podResources,
+      configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg), gates }),
+    },
   });
   listener.onReload(ports.reloadCertificates);
   identity.onOtherCas(listener.reloadCertificates);
@@ -320,36 +319,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   };
 }
 
-/** Those that are switched on. Throws ConfigError for gates and API versions that are not as they are said to be. */
-function checkedGates(args: ApiServerArgs, log: Log): ReadonlySet<string> {
-  const check = (name: "feature-gates" | "runtime-config", problemOf: (text: string) => string | undefined): void => {
-    for (const one of args.list(name)) {
-      const problem = problemOf(one);
-      if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
-    }
-  };
-  check("feature-gates", featureGateProblem);
-  const gates = switchedOn(args.list("feature-gates")), byDefault = new Set(featureGates().flatMap(({ name, enabled }) => (enabled ? [name] : [])));
-  const [unmet] = unmetNeeds((name) => gates.has(name) || byDefault.has(name));
-  if (unmet !== undefined) throw new ConfigError(`--kube-apiserver-arg feature-gates: ${unmet}`);
-  check("runtime-config", (text) => runtimeConfigProblem(text, gates));
-  for (const gate of args.list("feature-gates").map(featureGateWarning)) if (gate) log.warn("a GA feature gate is set; it will be removed in a future release, and the feature is as it is with or without it", gate);
-  return gates;
-}
-
 /** None for a time of nothing. */
 function eventExpiryOf(args: ApiServerArgs, deps: Omit<Parameters<typeof eventExpiry>[0], "ttlMs">): Runnable[] {
   const ttlMs = args.durationMs("event-ttl") ?? EVENT_TTL_MS;
   return ttlMs === 0 ? [] : [eventExpiry({ ...deps, ttlMs })];
-}
-
-/** Service addresses and node ports that are being given out: no other server may give them out meanwhile. */
-function claimsOf(store: Store, cache: WatchCache, signal: AbortSignal): Claims | undefined {
-  return store.claim && { claim: async (name) => await store.claim?.(`/claims/services/${name}`, { ttlSeconds: CLAIM_SECONDS }), fresh: () => cache.fresh(signal) };
-}
-
-async function loadDescriptions(): Promise<Descriptions> {
-  const path = descriptionsPath();
-  if (!path) return {};
-  return JSON.parse(Buffer.from(Bun.zstdDecompressSync(await Bun.file(path).bytes())).toString()) as Descriptions;
 }

@@ -40,7 +40,8 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
     async run(signal, ready) {
       const bundle = (name: "server-ca" | "client-ca" | "request-header-ca"): string => pki.authority(name).bundlePem;
       const options: BootstrapOptions = {
-        serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
+        serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort,
+        clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
         clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyHeaders, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
       const joining: Rewritten = {

@@ -73,7 +73,10 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     contexts.set(pair, context);
     return context;
   };
-  const front = httpFront({ handler: goaway(strictTransport(crossOrigin(handler, { isAllowed: originsOf(args), random }), strictTransportOf(args)), { chance: goawayChanceOf(args), random }), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts, cbor });
+  const front = httpFront({
+    handler: goaway(strictTransport(crossOrigin(handler, { isAllowed: originsOf(args), random }), strictTransportOf(args)), { chance: goawayChanceOf(args), random }),
+    clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts, cbor,
+  });
   const failedHandshakes = metrics.counter("apiserver_tls_handshake_errors_total", "[ALPHA] Number of requests dropped with 'TLS handshake error from' error").with({});
   const server = httpsServer({
     handshakeFailed: () => failedHandshakes.inc(), limits: { headerBytesMax: HEADER_BYTES_MAX, streamsMax: args.integer("http2-max-streams-per-connection") || STREAMS_MAX },

@@ -74,19 +74,26 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
   const [events, schedulerEvents] = [eventsOf(clients.controllers), eventsOf(clients.scheduler)]; // each tells in its own name
-  const status = metrics.gauge("leader_election_master_status", "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.");
+  const status = metrics.gauge(
+    "leader_election_master_status",
+    "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.",
+  );
   const slow = metrics.counter("leader_election_slowpath_total", "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. Please make sure to group by name.");
   const leader: LeadingOptions = { leads: (name, does) => status.set(does ? 1 : 0, { name }), lookedAnew: (name) => slow.inc({ name }), isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
 
   const queues = enabled("controllers") || election ? controllerMetrics(metrics) : undefined;
-  const electing = election ? leading({ ...leader, client: clients.loopback, events: undefined, times: election }, LEADER_ELECTION, ({ informers }) => leaderElection({ client: clients.loopback, informers, clock, metrics: queues, log: log.with({ part: "leader election" }) })) : [];
+  const electing = election ? leading({ ...leader, client: clients.loopback, events: undefined, times: election }, LEADER_ELECTION, ({ informers }) => leaderElection({
+    client: clients.loopback, informers, clock, metrics: queues, log: log.with({ part: "leader election" }),
+  })) : [];
   const dns = (informers: Informers): readonly Runnable[] => (enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []);
   /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */
   const led = enabled("controllers") ? leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
     ...allControllers({
       ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues, gates,
       log: log.with({ part: "controllers" }),
-      complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"), groupsJobs: gates.has("WorkloadWithJob"),
+      complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"),
+      publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"),
+      groupsJobs: gates.has("WorkloadWithJob"),
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },

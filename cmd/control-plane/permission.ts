@@ -21,8 +21,19 @@ export interface Permission {
   readonly parts: readonly Runnable[];
 }
 
+interface Options {
+  readonly gates: ReadonlySet<string>;
+  readonly args: ApiServerArgs;
+  /** This server's, among several. */
+  readonly serverId: string;
+  readonly informers: Informers;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+}
+
 /** Throws ConfigError. */
-export function permissionOf({ args, gates, serverId, informers, clock, log, metrics }: { readonly gates: ReadonlySet<string>; readonly args: ApiServerArgs; /** This server's, among several. */ readonly serverId: string; readonly informers: Informers; readonly clock: Clock; readonly log: Log; readonly metrics: Metrics }): Permission {
+export function permissionOf({ args, gates, serverId, informers, clock, log, metrics }: Options): Permission {
   const known = { roles: informers.of(ROLES), roleBindings: informers.of(ROLE_BINDINGS), clusterRoles: informers.of(CLUSTER_ROLES), clusterRoleBindings: informers.of(CLUSTER_ROLE_BINDINGS) };
   const resolver = ruleResolver(known);
   const { authorizer, parts } = authorizationSettings({

@@ -74,5 +74,9 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   };
   const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random });
   const joinSecret = await token();
-  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, serverNames: serversAlone(names(), { hasNode: !settings.disableAgent }), joinSecret, tellToken: async () => void await token(), snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
+  return {
+    store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, serverNames: serversAlone(names(), { hasNode: !settings.disableAgent }),
+    joinSecret, tellToken: async () => void await token(),
+    snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random },
+  };
 }

@@ -31,7 +31,8 @@ interface Options { readonly settings: ServiceAccountSettings; readonly clock: C
 export async function tokenKeys({ settings, clock, log, metrics }: Options): Promise<TokenKeys> {
   const { signingEndpoint: endpoint, expirationSecondsMax = 0, extendExpiration } = settings;
   if (endpoint === undefined) {
-    if (extendExpiration && expirationSecondsMax > 0 && expirationSecondsMax < EXTENDED_SECONDS) log.warn("tokens of pods live longer than service-account-max-token-expiration as long as service-account-extend-token-expiration is true", { seconds: EXTENDED_SECONDS, expirationSecondsMax });
+    if (extendExpiration && expirationSecondsMax > 0 && expirationSecondsMax < EXTENDED_SECONDS)
+      log.warn("tokens of pods live longer than service-account-max-token-expiration as long as service-account-extend-token-expiration is true", { seconds: EXTENDED_SECONDS, expirationSecondsMax });
     return { ...ownKeys(settings), expirationSecondsMax, extendExpiration, extendedSeconds: EXTENDED_SECONDS };
   }
   const signer = await externalSigner({ service: signingService({ endpoint, clock, metrics }), clock, log: log.with({ part: "token-signer" }), metrics });

@@ -20,7 +20,11 @@ export interface AdmissionMeter {
 
 export function admissionMeter(metrics: Metrics, clock: Clock): AdmissionMeter {
   const whole = metrics.histogram("apiserver_admission_step_admission_duration_seconds", "[STABLE] Admission sub-step latency histogram in seconds, broken out for each operation and API resource and step type (validate or admit).", BUCKETS);
-  const each = metrics.histogram("apiserver_admission_controller_admission_duration_seconds", "[STABLE] Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).", BUCKETS);
+  const each = metrics.histogram(
+    "apiserver_admission_controller_admission_duration_seconds",
+    "[STABLE] Admission controller latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).",
+    BUCKETS,
+  );
   return {
     nowMs: () => clock.uptimeMs(),
     series(type, name) {
@@ -58,7 +62,11 @@ export function conditionMeter(metrics: Metrics): ConditionMeter {
   const split = "identified by name of resource containing the match condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).";
   const errors = metrics.counter("apiserver_admission_match_condition_evaluation_errors_total", `[ALPHA] Admission match condition evaluation errors count, ${split}`);
   const exclusions = metrics.counter("apiserver_admission_match_condition_exclusions_total", `[ALPHA] Admission match condition evaluation exclusions count, ${split}`);
-  const duration = metrics.histogram("apiserver_admission_match_condition_evaluation_seconds", "[ALPHA] Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions (webhook or policy), operation and type (validate or admit).", CONDITION_BUCKETS);
+  const duration = metrics.histogram(
+    "apiserver_admission_match_condition_evaluation_seconds",
+    "[ALPHA] Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions (webhook or policy), operation and type (validate or admit).",
+    CONDITION_BUCKETS,
+  );
   return {
     asked({ name, kind, type }, operation, { hold, error, failures }, seconds) {
       const labels = { kind, name, operation, type };
@@ -80,9 +88,19 @@ export interface WebhookMeter {
 const CODE_MAX = 600;
 
 export function webhookMeter(metrics: Metrics): WebhookMeter {
-  const duration = metrics.histogram("apiserver_admission_webhook_admission_duration_seconds", "[STABLE] Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).", WEBHOOK_BUCKETS);
-  const rejections = metrics.counter("apiserver_admission_webhook_rejection_count", "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify an error type (calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver when the code is greater or equal to 400). Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.");
-  const requests = metrics.counter("apiserver_admission_webhook_request_total", "[ALPHA] Admission webhook request total, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify whether the request was rejected or not and an HTTP status code. Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.");
+  const duration = metrics.histogram(
+    "apiserver_admission_webhook_admission_duration_seconds",
+    "[STABLE] Admission webhook latency histogram in seconds, identified by name and broken out for each operation and API resource and type (validate or admit).",
+    WEBHOOK_BUCKETS,
+  );
+  const rejections = metrics.counter(
+    "apiserver_admission_webhook_rejection_count",
+    "[ALPHA] Admission webhook rejection count, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify an error type (calling_webhook_error or apiserver_internal_error if an error occurred; no_error otherwise) and optionally a non-zero rejection code if the webhook rejects the request with an HTTP status code (honored by the apiserver when the code is greater or equal to 400). Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.",
+  );
+  const requests = metrics.counter(
+    "apiserver_admission_webhook_request_total",
+    "[ALPHA] Admission webhook request total, identified by name and broken out for each admission type (validating or admit) and operation. Additional labels specify whether the request was rejected or not and an HTTP status code. Codes greater than 600 are truncated to 600, to keep the metrics cardinality bounded.",
+  );
   const open = metrics.counter("apiserver_admission_webhook_fail_open_count", "[ALPHA] Admission webhook fail open count, identified by name and broken out for each admission type (validating or admit).");
   return {
     called(name, type, { operation }, { code: given, rejected, error }, durationMs) {
@@ -105,7 +123,11 @@ const POLICY_BUCKETS = [0.0000005, 0.001, 0.01, 0.1, 1];
 /** Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/{metrics/metrics,errors}.go */
 export function policyMeter(metrics: Metrics): PolicyMeter {
   const total = metrics.counter("apiserver_validating_admission_policy_check_total", "[BETA] Validation admission policy check total, labeled by policy and further identified by binding and enforcement action taken.");
-  const duration = metrics.histogram("apiserver_validating_admission_policy_check_duration_seconds", "[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.", POLICY_BUCKETS);
+  const duration = metrics.histogram(
+    "apiserver_validating_admission_policy_check_duration_seconds",
+    "[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.",
+    POLICY_BUCKETS,
+  );
   return {
     checked(policy, policy_binding, enforcement_action, message, seconds) {
       const labels = { enforcement_action, error_type: errorTypeOf(message), policy, policy_binding };

@@ -203,7 +203,8 @@ function podCertificateCheck({ pods, nodes, serviceAccounts, certifiesPods }: No
     const { serviceAccountName = "" } = pod.spec;
     if (spec.serviceAccountName !== serviceAccountName) throw refusal(request, `PodCertificateRequest for pod ${ofPod} contains serviceAccountName (${goQuote(spec.serviceAccountName)}) that differs from running pod (${goQuote(serviceAccountName)})`);
     const account = await found(serviceAccounts, "service account", spec.serviceAccountName, { namespace, signal });
-    if (spec.serviceAccountUID !== account.metadata.uid) throw notYet(`PodCertificateRequest for pod ${ofPod} names service account UID ${goQuote(spec.serviceAccountUID)}, which differs from the running service account (${goQuote(account.metadata.uid)})`);
+    if (spec.serviceAccountUID !== account.metadata.uid)
+      throw notYet(`PodCertificateRequest for pod ${ofPod} names service account UID ${goQuote(spec.serviceAccountUID)}, which differs from the running service account (${goQuote(account.metadata.uid)})`);
   };
 }
 

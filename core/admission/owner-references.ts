@@ -21,7 +21,15 @@ const EXEMPT: ReadonlySet<string> = new Set([".pods/status"]);
 
 export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }: OwnerReferencesDeps): AdmissionPlugin {
   /** Undefined: yes. Else why not. */
-  async function may(request: AdmissionRequest, what: { readonly verb: string; readonly group: string; readonly version: string; readonly resource: string; readonly subresource: string; readonly namespace: string; readonly name: string }): Promise<string | undefined> {
+  async function may(request: AdmissionRequest, what: {
+    readonly verb: string;
+    readonly group: string;
+    readonly version: string;
+    readonly resource: string;
+    readonly subresource: string;
+    readonly namespace: string;
+    readonly name: string;
+  }): Promise<string | undefined> {
     const { decision, reason, error = "<nil>" } = await authorizer.authorize({ isResource: true, path: "", user: request.user, ...what });
     return decision === "allow" ? undefined : `${reason}, ${error}`;
   }

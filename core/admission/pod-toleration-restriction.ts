@@ -6,6 +6,7 @@
  */
 import type { Namespace, Pod, Toleration } from "../api/gen/core.v1.ts";
 import { notFound, statusError } from "../api/meta/status-error.ts";
+import { jsonKindOf } from "../api/patch/json-value.ts";
 import { isBestEffort } from "../api/quota/pod-usage.ts";
 import type { Lookup } from "../client/lookup.ts";
 import { parseJson } from "../api/codec/json.ts";
@@ -77,7 +78,7 @@ function tolerationsOf(text: string): readonly Toleration[] {
     throw failure((error as Error).message);
   }
   if (value === null) return [];
-  if (!Array.isArray(value)) throw failure(`json: cannot unmarshal ${jsonKind(value)} into Go value of type []v1.Toleration`);
+  if (!Array.isArray(value)) throw failure(`json: cannot unmarshal ${jsonKindOf(value)} into Go value of type []v1.Toleration`);
   return value.map(tolerationOf);
 }
 
@@ -86,19 +87,17 @@ const FIELDS = [["key", "string"], ["operator", "string"], ["value", "string"], 
 /** As Go reads one: whatever the case of names; what is null, or that nobody knows, is passed by. Throws for a value of another type. */
 function tolerationOf(value: unknown): Toleration {
   if (value === null) return {};
-  if (typeof value !== "object" || Array.isArray(value)) throw failure(`json: cannot unmarshal ${jsonKind(value)} into Go value of type v1.Toleration`);
+  if (typeof value !== "object" || Array.isArray(value)) throw failure(`json: cannot unmarshal ${jsonKindOf(value)} into Go value of type v1.Toleration`);
   const read: Record<string, unknown> = {};
   for (const [given, one] of Object.entries(value)) {
     const field = FIELDS.find(([name]) => name.toLowerCase() === given.toLowerCase());
     if (!field || one === null) continue;
     const [name, type] = field;
-    if (typeof one !== type && !(type === "number" && typeof one === "bigint")) throw failure(`json: cannot unmarshal ${jsonKind(one)} into Go struct field Toleration.${name} of type ${type === "number" ? "int64" : type}`);
+    if (typeof one !== type && !(type === "number" && typeof one === "bigint")) throw failure(`json: cannot unmarshal ${jsonKindOf(one)} into Go struct field Toleration.${name} of type ${type === "number" ? "int64" : type}`);
     read[name] = one;
   }
   return read;
 }
-
-function jsonKind(value: unknown): string { return typeof value === "boolean" ? "bool" : Array.isArray(value) ? "array" : typeof value; }
 
 /** No 403, as upstream's is none. */
 function failure(message: string): Error { return statusError({ code: 500, reason: "", message }); }

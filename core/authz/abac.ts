@@ -10,6 +10,7 @@
  */
 import { parseJsonDocument, jsonValueOf } from "../api/codec/json-document.ts";
 import { parseStrictYaml } from "../api/codec/yaml.ts";
+import { jsonKindOf } from "../api/patch/json-value.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { GROUP_AUTHENTICATED, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
@@ -64,7 +65,8 @@ function objectOf(line: string): Record<string, unknown> {
   } catch (error) {
     throw new Error(`couldn't get version/kind; json parse error: ${(error as Error).message}`, { cause: error });
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`couldn't get version/kind; json parse error: json: cannot unmarshal ${nameOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`);
+  if (typeof value !== "object" || value === null || Array.isArray(value))
+    throw new Error(`couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKindOf(value)} into Go value of type struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }`);
   return value as Record<string, unknown>;
 }
 
@@ -75,13 +77,8 @@ const GO_TYPES = { string: "string", boolean: "bool", object: "v1beta1.PolicySpe
 function field<T extends keyof Types>(given: Readonly<Record<string, unknown>>, name: string, type: T, within = ""): Types[T] | undefined {
   const value = given[name];
   if (value === undefined || value === null) return undefined;
-  if (typeof value !== type || Array.isArray(value)) throw new Error(`json: cannot unmarshal ${nameOf(value)} into Go struct field ${within === "" ? "Policy" : "PolicySpec"}.${within === "" ? "" : `${within}.`}${name} of type ${GO_TYPES[type]}`);
+  if (typeof value !== type || Array.isArray(value)) throw new Error(`json: cannot unmarshal ${jsonKindOf(value)} into Go struct field ${within === "" ? "Policy" : "PolicySpec"}.${within === "" ? "" : `${within}.`}${name} of type ${GO_TYPES[type]}`);
   return value as Types[T];
-}
-
-function nameOf(value: unknown): string {
-  if (Array.isArray(value)) return "array";
-  return typeof value === "boolean" ? "bool" : value === null ? "null" : typeof value === "bigint" ? "number" : typeof value;
 }
 
 function fieldsOf(given: Readonly<Record<string, unknown>>, within: string): Policy {

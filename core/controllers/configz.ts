@@ -19,7 +19,8 @@ import { CLEAN_UP_MS } from "./serviceaccount/legacy-token-cleaner.ts";
 export const CONCURRENT: Readonly<Record<string, readonly [section: string, name: string]>> = {
   cronjob: ["CronJobController", "ConcurrentCronJobSyncs"], daemonset: ["DaemonSetController", "ConcurrentDaemonSetSyncs"], deployment: ["DeploymentController", "ConcurrentDeploymentSyncs"],
   "device-taint-eviction": ["DeviceTaintEvictionController", "ConcurrentSyncs"], endpoint: ["EndpointController", "ConcurrentEndpointSyncs"], endpoint_slice: ["EndpointSliceController", "ConcurrentServiceEndpointSyncs"],
-  endpoint_slice_mirroring: ["EndpointSliceMirroringController", "MirroringConcurrentServiceEndpointSyncs"], ephemeral_volume: ["EphemeralVolumeController", "ConcurrentEphemeralVolumeSyncs"], garbage_collector: ["GarbageCollectorController", "ConcurrentGCSyncs"],
+  endpoint_slice_mirroring: ["EndpointSliceMirroringController", "MirroringConcurrentServiceEndpointSyncs"],
+  ephemeral_volume: ["EphemeralVolumeController", "ConcurrentEphemeralVolumeSyncs"], garbage_collector: ["GarbageCollectorController", "ConcurrentGCSyncs"],
   horizontalpodautoscaler: ["HPAController", "ConcurrentHorizontalPodAutoscalerSyncs"], job: ["JobController", "ConcurrentJobSyncs"], namespace: ["NamespaceController", "ConcurrentNamespaceSyncs"],
   replicaset: ["ReplicaSetController", "ConcurrentRSSyncs"], replicationmanager: ["ReplicationController", "ConcurrentRCSyncs"], resource_claim: ["ResourceClaimController", "ConcurrentSyncs"],
   resourcequota_primary: ["ResourceQuotaController", "ConcurrentResourceQuotaSyncs"], serviceaccount_tokens_service: ["SAController", "ConcurrentSATokenSyncs"], statefulset: ["StatefulSetController", "ConcurrentStatefulSetSyncs"],

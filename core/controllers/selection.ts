@@ -11,11 +11,15 @@ const NAMES = {
   "garbage-collector-controller": "garbagecollector", "daemonset-controller": "daemonset", "job-controller": "job", "deployment-controller": "deployment", "replicaset-controller": "replicaset",
   "horizontal-pod-autoscaler-controller": "horizontalpodautoscaling", "disruption-controller": "disruption", "statefulset-controller": "statefulset", "cronjob-controller": "cronjob",
   "certificatesigningrequest-signing-controller": "csrsigning", "certificatesigningrequest-approving-controller": "csrapproving", "certificatesigningrequest-cleaner-controller": "csrcleaner",
-  "ttl-controller": "ttl", "token-cleaner-controller": "tokencleaner", "bootstrap-signer-controller": "bootstrapsigner", "node-ipam-controller": "nodeipam", "node-lifecycle-controller": "nodelifecycle", "taint-eviction-controller": "", "device-taint-eviction-controller": "",
+  "ttl-controller": "ttl", "token-cleaner-controller": "tokencleaner", "bootstrap-signer-controller": "bootstrapsigner", "node-ipam-controller": "nodeipam",
+  "node-lifecycle-controller": "nodelifecycle", "taint-eviction-controller": "", "device-taint-eviction-controller": "",
   "persistentvolume-binder-controller": "persistentvolume-binder", "persistentvolume-attach-detach-controller": "attachdetach", "persistentvolume-expander-controller": "persistentvolume-expander", "ephemeral-volume-controller": "ephemeral-volume",
-  "clusterrole-aggregation-controller": "clusterrole-aggregation", "persistentvolumeclaim-protection-controller": "pvc-protection", "persistentvolume-protection-controller": "pv-protection", "volumeattributesclass-protection-controller": "", "podgroup-protection-controller": "",
+  "clusterrole-aggregation-controller": "clusterrole-aggregation", "persistentvolumeclaim-protection-controller": "pvc-protection",
+  "persistentvolume-protection-controller": "pv-protection", "volumeattributesclass-protection-controller": "", "podgroup-protection-controller": "",
   "ttl-after-finished-controller": "ttl-after-finished", "root-ca-certificate-publisher-controller": "root-ca-cert-publisher", "resourceclaim-controller": "resource-claim-controller",
-  "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner", "validatingadmissionpolicy-status-controller": "", "service-cidr-controller": "", "storage-version-migrator-controller": "svm", "storageversion-garbage-collector-controller": "storage-version-gc", "kube-apiserver-serving-clustertrustbundle-publisher-controller": "", "podcertificaterequest-cleaner-controller": "", "resourcepoolstatusrequest-controller": "",
+  "legacy-serviceaccount-token-cleaner-controller": "legacy-service-account-token-cleaner", "validatingadmissionpolicy-status-controller": "",
+  "service-cidr-controller": "", "storage-version-migrator-controller": "svm", "storageversion-garbage-collector-controller": "storage-version-gc",
+  "kube-apiserver-serving-clustertrustbundle-publisher-controller": "", "podcertificaterequest-cleaner-controller": "", "resourcepoolstatusrequest-controller": "",
 } as const satisfies Record<string, string>;
 export type ControllerName = keyof typeof NAMES;
 

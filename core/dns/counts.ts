@@ -49,7 +49,10 @@ export function dnsCounts(metrics: Metrics, entries: () => { readonly success: n
 
   function seriesOf(proto: string, zone: string) {
     const at = { ...server, zone };
-    return { at, durations: durations.with(at), requestSizes: requestSizes.with({ ...at, proto }), responseSizes: responseSizes.with({ ...at, proto }), doRequests: doRequests.with(at), requests: new Map<number, { inc(): void }>(), responses: new Map<number, { inc(): void }>() };
+    return {
+      at, durations: durations.with(at), requestSizes: requestSizes.with({ ...at, proto }), responseSizes: responseSizes.with({ ...at, proto }),
+      doRequests: doRequests.with(at), requests: new Map<number, { inc(): void }>(), responses: new Map<number, { inc(): void }>(),
+    };
   }
   const series = { udp: new Map<string, ReturnType<typeof seriesOf>>(), tcp: new Map<string, ReturnType<typeof seriesOf>>() };
 

@@ -66,7 +66,10 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
 
   const counts = dnsCounts(options.metrics, () => upstream.entries());
   const refusals = options.metrics.counter("coracle_dns_refused_clients_total", "Datagrams and connections from addresses that may not ask.");
-  const upstream = forwarder({ upstreams: (name) => serversFor(settings, name) ?? options.upstreams(), clock, random, onCache: (kept) => counts.forwarded(kept), onAsked: (to, seconds, failure) => counts.asked(to, seconds, failure === "" ? "NOERROR" : "SERVFAIL") });
+  const upstream = forwarder({
+    upstreams: (name) => serversFor(settings, name) ?? options.upstreams(), clock, random, onCache: (kept) => counts.forwarded(kept),
+    onAsked: (to, seconds, failure) => counts.asked(to, seconds, failure === "" ? "NOERROR" : "SERVFAIL"),
+  });
 
   function mayAsk(address: string): boolean {
     const ip = parseIp(address.split("%")[0]!);
@@ -89,7 +92,10 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
     const bytesMax = proto === "tcp" ? TCP_BYTES_MAX : Math.max(UDP_BYTES_MIN, Math.min(UDP_BYTES_MAX, query.edns?.udpBytes ?? UDP_BYTES_MIN));
     const answer = await answerTo(query, bytesMax, signal);
     const { question: { name, type }, edns } = query;
-    counts.answered({ proto, type, zone: zone.has(name) ? `${clusterDomain}.` : ".", requestBytes: message.length, dnssecOk: edns?.dnssecOk ?? false, rcode: answer[3]! & 0xf, responseBytes: answer.length, seconds: (clock.uptimeMs() - startMs) / 1000 });
+    counts.answered({
+      proto, type, zone: zone.has(name) ? `${clusterDomain}.` : ".", requestBytes: message.length, dnssecOk: edns?.dnssecOk ?? false, rcode: answer[3]! & 0xf,
+      responseBytes: answer.length, seconds: (clock.uptimeMs() - startMs) / 1000,
+    });
     return answer;
   }
 

@@ -14,7 +14,18 @@ import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
 import { BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TCP_ROUTES, type TcpRoute, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
 
-export interface GatewayObjects { readonly classes: readonly GatewayClass[]; readonly gateways: readonly Gateway[]; readonly routes: readonly HttpRoute[]; readonly grpcRoutes: readonly GrpcRoute[]; readonly tlsRoutes: readonly TlsRoute[]; readonly tcpRoutes: readonly TcpRoute[]; readonly tlsPolicies: readonly BackendTlsPolicy[]; readonly grants: readonly ReferenceGrant[]; /** Of the CRDs; undefined: they do not say. */ readonly bundleVersion: string | undefined }
+export interface GatewayObjects {
+  readonly classes: readonly GatewayClass[];
+  readonly gateways: readonly Gateway[];
+  readonly routes: readonly HttpRoute[];
+  readonly grpcRoutes: readonly GrpcRoute[];
+  readonly tlsRoutes: readonly TlsRoute[];
+  readonly tcpRoutes: readonly TcpRoute[];
+  readonly tlsPolicies: readonly BackendTlsPolicy[];
+  readonly grants: readonly ReferenceGrant[];
+  /** Of the CRDs; undefined: they do not say. */
+  readonly bundleVersion: string | undefined;
+}
 
 export interface GatewaySource {
   objects(): GatewayObjects | undefined;
@@ -51,7 +62,10 @@ export function gatewaySource(informers: Informers): GatewaySource {
     objects() {
       const definition = definitions.get(objectKey("", GATEWAY_CRD));
       if (!opened || !opened.classes.synced || !opened.gateways.synced || !opened.routes.synced || !definition) return undefined;
-      return { classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(), tcpRoutes: tcpRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION] };
+      return {
+        classes: [...opened.classes.list()], gateways: [...opened.gateways.list()], routes: [...opened.routes.list()], grpcRoutes: grpcRoutes(), tlsRoutes: tlsRoutes(),
+        tcpRoutes: tcpRoutes(), tlsPolicies: tlsPolicies(), grants: [...opened.grants.list()], bundleVersion: annotationsOf(definition)[BUNDLE_VERSION],
+      };
     },
     onChange(handler) {
       handlers.add(handler);

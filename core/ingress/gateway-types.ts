@@ -12,7 +12,10 @@ export const GATEWAY_CONTROLLER = "coracle.io/gateway-controller";
 
 export interface ParametersRef { readonly group: string; readonly kind: string; readonly name: string }
 
-export interface GatewayClass extends ApiObject { readonly spec: { readonly controllerName: string; readonly parametersRef?: ParametersRef }; readonly status?: { readonly conditions?: readonly Condition[]; readonly supportedFeatures?: readonly { readonly name: string }[] } }
+export interface GatewayClass extends ApiObject {
+  readonly spec: { readonly controllerName: string; readonly parametersRef?: ParametersRef };
+  readonly status?: { readonly conditions?: readonly Condition[]; readonly supportedFeatures?: readonly { readonly name: string }[] };
+}
 
 export interface ObjectRef { readonly group?: string; readonly kind?: string; readonly name: string; readonly namespace?: string }
 
@@ -30,13 +33,23 @@ export interface GatewayAddress { readonly type?: string; readonly value?: strin
 
 export interface ListenerStatus { readonly name: string; readonly supportedKinds: readonly { readonly group: string; readonly kind: string }[]; readonly attachedRoutes: number; readonly conditions: readonly Condition[] }
 export interface GatewayStatus { readonly addresses?: readonly { readonly type: string; readonly value: string }[]; readonly conditions?: readonly Condition[]; readonly listeners?: readonly ListenerStatus[] }
-export interface Gateway extends ApiObject { readonly spec: { readonly gatewayClassName: string; readonly listeners: readonly Listener[]; readonly addresses?: readonly GatewayAddress[]; readonly infrastructure?: { readonly parametersRef?: ParametersRef } }; readonly status?: GatewayStatus }
+export interface Gateway extends ApiObject {
+  readonly spec: { readonly gatewayClassName: string; readonly listeners: readonly Listener[]; readonly addresses?: readonly GatewayAddress[]; readonly infrastructure?: { readonly parametersRef?: ParametersRef } };
+  readonly status?: GatewayStatus;
+}
 
 export interface ParentRef extends ObjectRef { readonly sectionName?: string; readonly port?: number }
 export interface HeaderValue { readonly name: string; readonly value: string }
 export interface HeaderFilter { readonly set?: readonly HeaderValue[]; readonly add?: readonly HeaderValue[]; readonly remove?: readonly string[] }
 export interface PathModifier { readonly type: string; readonly replaceFullPath?: string; readonly replacePrefixMatch?: string }
-export interface CorsFilter { readonly allowOrigins?: readonly string[]; readonly allowCredentials?: boolean; readonly allowMethods?: readonly string[]; readonly allowHeaders?: readonly string[]; readonly exposeHeaders?: readonly string[]; readonly maxAge?: number }
+export interface CorsFilter {
+  readonly allowOrigins?: readonly string[];
+  readonly allowCredentials?: boolean;
+  readonly allowMethods?: readonly string[];
+  readonly allowHeaders?: readonly string[];
+  readonly exposeHeaders?: readonly string[];
+  readonly maxAge?: number;
+}
 export interface HttpRouteFilter {
   readonly type: string;
   readonly requestHeaderModifier?: HeaderFilter;
@@ -53,9 +66,17 @@ export interface HttpRouteMatch {
   readonly queryParams?: readonly { readonly type?: string; readonly name: string; readonly value: string }[];
   readonly method?: string;
 }
-export interface HttpRouteRule { readonly matches?: readonly HttpRouteMatch[]; readonly filters?: readonly HttpRouteFilter[]; readonly backendRefs?: readonly BackendRef[]; readonly timeouts?: { readonly request?: string; readonly backendRequest?: string } }
+export interface HttpRouteRule {
+  readonly matches?: readonly HttpRouteMatch[];
+  readonly filters?: readonly HttpRouteFilter[];
+  readonly backendRefs?: readonly BackendRef[];
+  readonly timeouts?: { readonly request?: string; readonly backendRequest?: string };
+}
 export interface ParentStatus { readonly parentRef: ParentRef; readonly controllerName: string; readonly conditions: readonly Condition[] }
-export interface HttpRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly HttpRouteRule[] }; readonly status?: { readonly parents?: readonly ParentStatus[] } }
+export interface HttpRoute extends ApiObject {
+  readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly HttpRouteRule[] };
+  readonly status?: { readonly parents?: readonly ParentStatus[] };
+}
 
 export interface GrpcRouteMatch {
   readonly method?: { readonly type?: string; readonly service?: string; readonly method?: string };
@@ -64,11 +85,19 @@ export interface GrpcRouteMatch {
 export interface GrpcRouteRule { readonly matches?: readonly GrpcRouteMatch[]; readonly filters?: readonly HttpRouteFilter[]; readonly backendRefs?: readonly BackendRef[] }
 export interface GrpcRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly GrpcRouteRule[] }; readonly status?: HttpRoute["status"] }
 
-export interface TlsRoute extends ApiObject { readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly { readonly backendRefs?: readonly BackendRef[] }[] }; readonly status?: HttpRoute["status"] }
+export interface TlsRoute extends ApiObject {
+  readonly spec: { readonly parentRefs?: readonly ParentRef[]; readonly hostnames?: readonly string[]; readonly rules?: readonly { readonly backendRefs?: readonly BackendRef[] }[] };
+  readonly status?: HttpRoute["status"];
+}
 export type TcpRoute = TlsRoute;
 export type AnyRoute = HttpRoute | GrpcRoute | TlsRoute;
 
-export interface ReferenceGrant extends ApiObject { readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }
+export interface ReferenceGrant extends ApiObject {
+  readonly spec: {
+    readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[];
+    readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[];
+  };
+}
 
 export interface BackendTlsPolicy extends ApiObject {
   readonly spec: {

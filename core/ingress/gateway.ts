@@ -123,7 +123,12 @@ function listenersOf(gateway: Gateway, world: GatewayWorld): Accepted[] {
 }
 
 /** What is wrong with a reference to a certificate. */
-function certificateRefProblem({ group = "", kind = "Secret", name, namespace }: { readonly group?: string; readonly kind?: string; readonly name: string; readonly namespace?: string }, { metadata }: Gateway, world: GatewayWorld): Problem | undefined {
+function certificateRefProblem({ group = "", kind = "Secret", name, namespace }: {
+  readonly group?: string;
+  readonly kind?: string;
+  readonly name: string;
+  readonly namespace?: string;
+}, { metadata }: Gateway, world: GatewayWorld): Problem | undefined {
   const own = metadata.namespace ?? "", at = namespace ?? own;
   if (group !== "" || kind !== "Secret") return { reason: "InvalidCertificateRef", message: `certificates of kind ${kind} are not supported` };
   if (at !== own && !world.isGranted({ kind: "Gateway", namespace: own }, { kind: "Secret", namespace: at, name })) return { reason: "RefNotPermitted", message: `namespace ${at} has no ReferenceGrant for Secret ${name}` };
@@ -140,16 +145,25 @@ function attachTo(all: readonly Accepted[], { kind, route, parentRef, rules }: A
   for (const { accepted, hostnames } of refused ? [] : hosts) {
     accepted.attached++;
     for (const host of hostnames)
-      for (const rule of rules.routes) accepted.routes.push({ ...rule, host, labels: "many", fallback: false, source: `${kind.toLowerCase()} ${keyOf(route)}`, age: `${ageOf(accepted.gateway)} ${route.metadata.creationTimestamp ?? ""} ${keyOf(route)}` });
+      for (const rule of rules.routes) accepted.routes.push({
+        ...rule, host, labels: "many", fallback: false, source: `${kind.toLowerCase()} ${keyOf(route)}`,
+        age: `${ageOf(accepted.gateway)} ${route.metadata.creationTimestamp ?? ""} ${keyOf(route)}`,
+      });
   }
   const observedGeneration = route.metadata.generation ?? 0;
   return {
     parentRef, controllerName: GATEWAY_CONTROLLER,
-    conditions: [condition("Accepted", refused, { reason: "Accepted", message: "Route is accepted", observedGeneration }), condition("ResolvedRefs", rules.unresolved, { reason: "ResolvedRefs", message: "All references resolved", observedGeneration })],
+    conditions: [
+      condition("Accepted", refused, { reason: "Accepted", message: "Route is accepted", observedGeneration }),
+      condition("ResolvedRefs", rules.unresolved, { reason: "ResolvedRefs", message: "All references resolved", observedGeneration }),
+    ],
   };
 }
 
-function welcome(all: readonly Accepted[], { kind, route, parentRef: { sectionName, port } }: Omit<Attaching, "rules">, { namespaces }: GatewayWorld): { readonly hosts: readonly { readonly accepted: Accepted; readonly hostnames: readonly string[] }[]; readonly problem: Problem | undefined } {
+function welcome(all: readonly Accepted[], { kind, route, parentRef: { sectionName, port } }: Omit<Attaching, "rules">, { namespaces }: GatewayWorld): {
+  readonly hosts: readonly { readonly accepted: Accepted; readonly hostnames: readonly string[] }[];
+  readonly problem: Problem | undefined;
+} {
   const named = all.filter(({ listener }) => (sectionName === undefined || listener.name === sectionName) && (port === undefined || listener.port === port));
   if (named.length === 0) return { hosts: [], problem: { reason: "NoMatchingParent", message: "the Gateway has no such listener" } };
   const allowed = named.filter((one) => welcomes(one, kind, route, namespaces));

@@ -2,7 +2,7 @@
 import { headerField } from "../api/request/header-text.ts";
 import type { BackendTls } from "./backend-tls.ts";
 import type { Problem } from "./conditions.ts";
-import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier } from "./gateway-types.ts";
+import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier, type ReferenceGrant } from "./gateway-types.ts";
 import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route, RouteMatch } from "./route-table.ts";
 
 export interface RuleSet {
@@ -131,8 +131,10 @@ export function durationMs(text: string | undefined): number {
   return [...(text ?? "").matchAll(/(?<!\d)(\d+)(ms|h|m|s)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * (units[unit ?? ""] ?? 0), 0);
 }
 
+interface Grant { readonly metadata: { readonly namespace?: string | undefined }; readonly spec: ReferenceGrant["spec"] }
+
 /** Whether a grant's namespace, its own, lets one object refer to another. */
-export function grants(all: Iterable<{ readonly metadata: { readonly namespace?: string | undefined }; readonly spec: { readonly from: readonly { readonly group: string; readonly kind: string; readonly namespace: string }[]; readonly to: readonly { readonly group: string; readonly kind: string; readonly name?: string }[] } }>): References["isGranted"] {
+export function grants(all: Iterable<Grant>): References["isGranted"] {
   const allowed = new Map<string, Set<string>>(); // to what, by from where: of grants and references there may be thousands, and each of these is asked about
   for (const { metadata: { namespace = "" }, spec } of all) {
     const targets = spec.to.flatMap(({ group, kind, name = "" }) => (group === "" ? [`${kind} ${name}`] : []));

@@ -59,7 +59,15 @@ export type PathRewrite = { readonly type: "ReplaceFullPath" | "ReplacePrefixMat
 export interface Redirect { readonly scheme?: string | undefined; readonly hostname?: string | undefined; readonly port?: number | undefined; readonly path?: PathRewrite | undefined; readonly statusCode: number }
 
 export type Action =
-  | { readonly type: "forward"; readonly backends: readonly Backend[]; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined; readonly rewrite?: Rewrite | undefined; readonly mirrors?: readonly Mirror[] | undefined; readonly timeoutMs?: number | undefined }
+  | {
+    readonly type: "forward";
+    readonly backends: readonly Backend[];
+    readonly edits?: readonly HeaderEdit[] | undefined;
+    readonly cors?: CorsFilter | undefined;
+    readonly rewrite?: Rewrite | undefined;
+    readonly mirrors?: readonly Mirror[] | undefined;
+    readonly timeoutMs?: number | undefined;
+  }
   | { readonly type: "redirect"; readonly redirect: Redirect; readonly edits?: readonly HeaderEdit[] | undefined; readonly cors?: CorsFilter | undefined }
   | { readonly type: "fail"; readonly status: number };
 

@@ -174,7 +174,10 @@ export function metricsRegistry(): Metrics {
     },
     allowLabels(lists) {
       allowLists = lists;
-      register({ name: "cardinality_enforcement_unexpected_categorizations_total", help: "[ALPHA] The count of unexpected categorizations during cardinality enforcement.", type: "counter", *lines() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; } });
+      register({
+        name: "cardinality_enforcement_unexpected_categorizations_total", help: "[ALPHA] The count of unexpected categorizations during cardinality enforcement.",
+        type: "counter", *lines() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; },
+      });
     },
     reset(shown) {
       for (const { name, reset } of families.values()) if (shown?.(name) !== false) reset?.();
@@ -206,7 +209,10 @@ function meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: 
   }));
   const family = (name: string, help: string, lines: readonly string[]): Family => ({ name, help, type: "counter", lines: () => lines });
   return [
-    family("registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", counts(all).map(({ deprecated_version, stability_level, count }) => `registered_metrics_total${format({ deprecated_version, stability_level })} ${count}`)),
+    family(
+      "registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.",
+      counts(all).map(({ deprecated_version, stability_level, count }) => `registered_metrics_total${format({ deprecated_version, stability_level })} ${count}`),
+    ),
     family("disabled_metrics_total", "[BETA] The count of disabled metrics.", [`disabled_metrics_total ${all.filter((one) => disabled.has(one.name)).length}`]),
     family("hidden_metrics_total", "[BETA] The count of hidden metrics.", ["hidden_metrics_total 0"]), // those of earlier versions are not here at all
   ];

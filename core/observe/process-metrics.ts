@@ -58,6 +58,8 @@ export function buildMetrics(metrics: Metrics, version: BuildLabels): void {
     go_version: version.goVersion, major: version.major, minor: version.minor, platform: version.platform,
   };
   const emulation = `${version.major}.${version.minor}`;
-  metrics.gaugeFrom("version_info", "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is relevant for aggregated-apiservers.", () => [[{ binary: version.gitVersion.replace(/^v|\+.*$/g, ""), component: "kube", emulation, min_compat: `${version.major}.${Number(version.minor) - 1}` }, 1]]);
+  metrics.gaugeFrom("version_info", "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is relevant for aggregated-apiservers.", () => [[
+    { binary: version.gitVersion.replace(/^v|\+.*$/g, ""), component: "kube", emulation, min_compat: `${version.major}.${Number(version.minor) - 1}` }, 1,
+  ]]);
   metrics.gaugeFrom("kubernetes_build_info", "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.", () => [[labels, 1]]);
 }

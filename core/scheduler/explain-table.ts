@@ -12,7 +12,10 @@ import type { FilterSummary, NodeExplanation, SchedulingExplanation } from "./ex
 
 export function explanationTable(explanation: SchedulingExplanation): string {
   const { pod, schedulerName, filters, nodes } = explanation;
-  const lines = [`Pod:        ${pod.namespace}/${pod.name}`, `Scheduler:  ${schedulerName}`, `State:      ${explanation.state}`, `Why:        ${explanation.message}`, ...queueLine(explanation), ...groupLine(explanation), ...preemptionLine(explanation)];
+  const lines = [
+    `Pod:        ${pod.namespace}/${pod.name}`, `Scheduler:  ${schedulerName}`, `State:      ${explanation.state}`, `Why:        ${explanation.message}`,
+    ...queueLine(explanation), ...groupLine(explanation), ...preemptionLine(explanation),
+  ];
   if (filters.length > 0) lines.push("", ...table([["FILTER", "PASSED", "REJECTED", "WHY"], ...filters.map(filterRow)]));
   if (nodes.length > 0) lines.push("", ...table([["NODE", "VERDICT", "SCORE", "WHY"], ...nodes.flatMap((node) => nodeRows(node, explanation))]));
   return `${lines.join("\n")}\n`;

@@ -78,7 +78,10 @@ export function explainScheduling(pod: Readonly<Pod>, { cluster, profile, budget
   const candidate = placedPod({ ...pod, spec: { ...spec, nodeName: undefined } } as unknown as Pod);
   const run = dryRun(candidate, cluster, profile);
   const preemption = run.candidates.length > 0 || !run.failure ? undefined : wouldPreempt(candidate, run.failure, { cluster, budgets, enough: profile.preemption });
-  return { ...head, ...judge(pod, { candidates: run.candidates, message: run.message, heldBack: profile.gangs?.awaited ? group?.heldBack : undefined }), candidates: run.candidates, filters: run.filters, nodes: run.nodes, ...(preemption ? { preemption } : {}) };
+  return {
+    ...head, ...judge(pod, { candidates: run.candidates, message: run.message, heldBack: profile.gangs?.awaited ? group?.heldBack : undefined }),
+    candidates: run.candidates, filters: run.filters, nodes: run.nodes, ...(preemption ? { preemption } : {}),
+  };
 }
 
 function judge(pod: Readonly<Pod>, { candidates, message, heldBack }: { readonly candidates: readonly string[]; readonly message: string; readonly heldBack: string | undefined }): Pick<SchedulingExplanation, "state" | "message"> {

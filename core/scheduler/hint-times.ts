@@ -66,7 +66,10 @@ const EVENTS: Readonly<Record<string, ReadonlySet<string>>> = {
   NodeVolumeLimits: new Set([...CSI_NODES, CLAIM_ADD, "storage.k8s.io/VolumeAttachmentDelete", ...ofPods("Delete")]),
   VolumeZone: nodes(NODE_LABEL, CLASS_ADD, ...CLAIMS, ...VOLUMES),
   VolumeBinding: nodes(NODE_LABEL, CLASS_ADD, "storage.k8s.io/StorageClassUpdate", ...CLAIMS, ...VOLUMES, ...CSI_NODES, "storage.k8s.io/CSIDriverUpdate", "storage.k8s.io/CSIStorageCapacityAdd", "storage.k8s.io/CSIStorageCapacityUpdate"),
-  DynamicResources: nodes(NODE_LABEL, ALLOCATABLE, ...ofPods("UpdatePodGeneratedResourceClaim"), ...DEVICE_CLASSES, "resource.k8s.io/ResourceClaimAdd", "resource.k8s.io/ResourceClaimUpdate", "resource.k8s.io/ResourceSliceAdd", "resource.k8s.io/ResourceSliceUpdate"),
+  DynamicResources: nodes(
+    NODE_LABEL, ALLOCATABLE, ...ofPods("UpdatePodGeneratedResourceClaim"), ...DEVICE_CLASSES, "resource.k8s.io/ResourceClaimAdd", "resource.k8s.io/ResourceClaimUpdate",
+    "resource.k8s.io/ResourceSliceAdd", "resource.k8s.io/ResourceSliceUpdate",
+  ),
 };
 
 function nodes(...more: readonly string[]): ReadonlySet<string> { return new Set([NODE_ADD, NODE_TAINT, ...more]); }

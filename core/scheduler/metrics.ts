@@ -44,7 +44,10 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, 
   const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "[ALPHA] Scheduling algorithm latency in seconds", doubling(0.001, 15));
   const perPod = metrics.histogram("scheduler_pod_scheduling_attempts", "[STABLE] Number of attempts to successfully schedule a pod.", doubling(1, 5));
   const sli = metrics.histogram("scheduler_pod_scheduling_sli_duration_seconds", "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.", doubling(0.01, 20));
-  const flushed = metrics.counter("scheduler_pod_scheduled_after_flush_total", "[ALPHA] Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.");
+  const flushed = metrics.counter(
+    "scheduler_pod_scheduled_after_flush_total",
+    "[ALPHA] Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.",
+  );
   flushed.inc({}, 0);
   const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "[STABLE] Number of pods added to scheduling queues by event and queue type.");
   const victims = metrics.histogram("scheduler_preemption_victims", "[STABLE] Number of selected preemption victims", doubling(1, 7)).with({});
@@ -133,7 +136,10 @@ const SLI_ATTEMPTS_MAX = 15;
 /** There only where pods of a group are decided together. */
 function groupMetrics(metrics: Metrics) {
   return {
-    attempts: metrics.counter("scheduler_podgroup_schedule_attempts_total", "[ALPHA] Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be scheduled, while 'error' means an internal scheduler problem."),
+    attempts: metrics.counter(
+      "scheduler_podgroup_schedule_attempts_total",
+      "[ALPHA] Number of attempts to schedule pod group, by the result. 'unschedulable' means a pod group could not be scheduled, while 'error' means an internal scheduler problem.",
+    ),
     duration: metrics.histogram("scheduler_podgroup_scheduling_attempt_duration_seconds", "[ALPHA] Pod group scheduling attempt latency in seconds (scheduling algorithm + binding)", doubling(0.001, 15)),
     algorithm: metrics.histogram("scheduler_podgroup_scheduling_algorithm_duration_seconds", "[ALPHA] Pod group scheduling algorithm latency in seconds", doubling(0.001, 15)),
     waits: metrics.histogram("scheduler_permit_wait_duration_seconds", "[BETA] Duration of waiting on permit.", doubling(0.001, 15)),

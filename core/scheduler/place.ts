@@ -58,7 +58,10 @@ export function place(candidate: Candidate, cluster: Cluster, profile: Profile, 
   const { feasible, evaluated } = found;
   const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind, times, steps });
   const node = highest(feasible, totals, random);
-  return { type: "node", node: node.name, feasible: feasible.length, evaluated, evaluation: found.evaluation, ...(ranks && { others: feasible.map((one, i) => ({ one, total: totals[i]! })).filter(({ one }) => one !== node).sort((a, b) => b.total - a.total).map(({ one }) => one.name) }) };
+  return {
+    type: "node", node: node.name, feasible: feasible.length, evaluated, evaluation: found.evaluation,
+    ...(ranks && { others: feasible.map((one, i) => ({ one, total: totals[i]! })).filter(({ one }) => one !== node).sort((a, b) => b.total - a.total).map(({ one }) => one.name) }),
+  };
 }
 
 /** Nodes that passed all filters, and why others did not. */

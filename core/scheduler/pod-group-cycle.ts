@@ -117,7 +117,11 @@ export class PodGroupCycle {
       trials.push({ ...trial, placement });
     }
     const good = trials.filter(({ verdict }) => verdict.type === "scheduled" || (verdict.type === "unschedulable" && verdict.waits));
-    if (good.length === 0) return { found: trials[0]!.found.map(unheld), verdict: { type: "unschedulable", waits: false, message: `0/${placements.length} placements are available, first placement status: ${(trials[0]!.verdict as { readonly message: string }).message}` } };
+    if (good.length === 0)
+      return {
+        found: trials[0]!.found.map(unheld),
+        verdict: { type: "unschedulable", waits: false, message: `0/${placements.length} placements are available, first placement status: ${(trials[0]!.verdict as { readonly message: string }).message}` },
+      };
     const scores = good.length === 1 ? [0] : placementScores(good.map(({ placement, found }) => ({ placement, proposed: found.flatMap(({ held }) => (held ? [held.candidate] : [])) })), { rules, placed: members.length });
     const most = Math.max(...scores), best = good.filter((_, i) => scores[i] === most);
     return this.#heldAgain(best[Math.floor(random.next() * best.length)]!);

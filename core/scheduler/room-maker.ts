@@ -98,7 +98,11 @@ export class RoomMaker {
   }
 
   /** The pod is not tried again before all victims have been told to go: until the last one is, nothing that happens would help. */
-  async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, { filters, victims, node }: { readonly filters: NoPlacement["filters"]; readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
+  async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, { filters, victims, node }: {
+    readonly filters: NoPlacement["filters"];
+    readonly victims: Room["victims"];
+    readonly node: string;
+  }): Promise<void> {
     const { deps, snapshot, queue, metrics } = this.#parts;
     const reporter = this.#parts.reporter(profile);
     const startMs = deps.clock.uptimeMs();

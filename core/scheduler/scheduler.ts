@@ -65,7 +65,10 @@ class Scheduler {
     this.#parts = parts;
     this.#binder = binder;
     this.#rooms = new RoomMaker(parts, binder);
-    this.#groups = parts.groups && new PodGroupCycle({ parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried, within) => this.#placedNext(tried, within), placeWithExtenders: (tried, within) => this.#placeWithExtenders(tried, within) });
+    this.#groups = parts.groups && new PodGroupCycle({
+      parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried, within) => this.#placedNext(tried, within),
+      placeWithExtenders: (tried, within) => this.#placeWithExtenders(tried, within),
+    });
   }
 
   async schedule(signal: AbortSignal): Promise<void> {
@@ -150,7 +153,10 @@ class Scheduler {
     const batch = this.#batchOf(profile), turn = { candidate, signature, cycle: this.#cycle, nowMs: signedMs };
     const hint = batch.hint(turn, cluster);
     const hintMs = clock.uptimeMs() - signedMs;
-    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), steps: this.#stepsOf(profile), times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined });
+    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, {
+      random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), steps: this.#stepsOf(profile),
+      times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined,
+    });
     const isPrepared = placement.evaluation !== undefined && placement.evaluation.refusal === undefined;
     if (isPrepared) metrics.hintTook(hint ? "hint" : "no_hint", profile.schedulerName, hintMs);
     const storedMs = clock.uptimeMs();

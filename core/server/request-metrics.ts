@@ -4,11 +4,12 @@
  * A request is counted once somebody answers it: who is not let in, and what nobody serves, is not, as at upstream. What lasts is counted when it ends.
  * Series are looked up by a text of what tells them apart, once for each kind of request: counting costs a look into a map.
  *
- * Source: kubernetes v1.36 apiserver/pkg/endpoints/metrics/metrics.go, apiserver/pkg/endpoints/handlers/metrics/metrics.go, apiserver/pkg/endpoints/filterlatency, pkg/endpoints/filters/metrics.go
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/metrics/metrics.go, apiserver/pkg/endpoints/handlers/metrics/metrics.go
  */
 import type { Clock } from "../lifecycle/clock.ts";
 import { once } from "../lifecycle/once.ts";
 import { doubling, type Labels, type Metrics } from "../observe/metrics.ts";
+import { type AccessMeter, accessMetrics } from "./access-metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
@@ -20,8 +21,6 @@ const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 
 const SLI_BUCKETS = DURATION_BUCKETS.filter((seconds) => seconds >= 0.05);
 const WATCH_LIST_BUCKETS = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
 const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
-const AUTH_BUCKETS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384];
-const FILTER_BUCKETS = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30];
 /** From 50 KB, in steps of 100 KB. */
 const BODY_BUCKETS = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 /** What upstream's loops within the API server call themselves. */
@@ -46,13 +45,8 @@ export interface Metered {
   took(layer: "mutating-webhook" | "validating-webhook", ms: number): void;
 }
 
-export interface RequestMeter {
+export interface RequestMeter extends AccessMeter {
   begin(request: ServerRequest, info: RequestInfo): Metered;
-  /** What was shown did not hold ("error"), nothing was shown where something must be ("failure"), or it is a user. */
-  authenticated(who: "error" | "failure" | { readonly user: string }, durationMs: number): void;
-  authorized(decision: "allow" | "deny" | "no-opinion" | "error", durationMs: number): void;
-  /** It had its turn after so long. */
-  waited(ms: number): void;
   /** What is asked for is still served, but should not be used any more. */
   deprecated(info: ResourceRequestInfo): void;
   /** For one watch. */
@@ -120,16 +114,6 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
     if (asked !== null) validation.observe(durationMs / 1000, { field_validation: FIELD_VALIDATIONS.has(asked) ? asked : "invalid" });
   }
 
-  const users = metrics.counter("authenticated_user_requests", "[ALPHA] Counter of authenticated requests broken out by username.");
-  const attempts = metrics.counter("authentication_attempts", "[ALPHA] Counter of authenticated attempts.");
-  const authentication = metrics.histogram("authentication_duration_seconds", "[ALPHA] Authentication duration in seconds broken out by result.", AUTH_BUCKETS);
-  const decisions = metrics.counter("authorization_attempts_total", "[ALPHA] Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'.");
-  const authorization = metrics.histogram("authorization_duration_seconds", "[ALPHA] Authorization duration in seconds broken out by result.", AUTH_BUCKETS);
-  const outcome = (result: string): Outcome => ({ attempts: attempts.with({ result }), duration: authentication.with({ result }) });
-  const authenticated = { success: once(() => outcome("success")), failure: once(() => outcome("failure")), error: once(() => outcome("error")) };
-  const decided = Object.fromEntries([["allow", "allowed"], ["deny", "denied"], ["no-opinion", "no-opinion"], ["error", "error"]].map(([decision, result]) =>
-    [decision!, once(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion" | "error", () => Outcome>;
-  const names = new Map<string, { inc(): void }>();
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
   const eventSizes = metrics.histogram("apiserver_watch_events_sizes", "[ALPHA] Watch event size distribution in bytes", doubling(1024, 8));
   const watchLists = metrics.histogram("apiserver_watch_list_duration_seconds", "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.", WATCH_LIST_BUCKETS);
@@ -137,9 +121,6 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
   // one validation decides, so that there is none that it differs from: what upstream counts of its two is nought, and alerts on it are quiet
   metrics.counter("apiserver_validation_declarative_validation_mismatch_total", "[BETA] Number of times declarative validation results differed from handwritten validation results for core types.").with({});
   metrics.counter("apiserver_validation_declarative_validation_panic_total", "[BETA] Number of times declarative validation has panicked during validation.").with({});
-
-  const filters = metrics.histogram("apiserver_request_filter_duration_seconds", "[ALPHA] Request filter latency distribution in seconds, for each filter type", FILTER_BUCKETS);
-  const filtered = { authentication: filters.with({ filter: "authentication" }), authorization: filters.with({ filter: "authorization" }), priorityandfairness: filters.with({ filter: "priorityandfairness" }) };
 
   /** From now until it is gone. */
   function lasts(request: ServerRequest, info: RequestInfo, ended: () => void): { end(): void } {
@@ -154,6 +135,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
   }
 
   return {
+    ...accessMetrics(metrics),
     begin(request, info) {
       const startMs = clock.uptimeMs();
       const isWatch = info.verb === "watch", isConnection = isLasting(info);
@@ -199,7 +181,6 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
         },
       };
     },
-    waited: (ms) => filtered.priorityandfairness.observe(ms / 1000),
     deprecated: ({ group, version, resource, subresource }) => deprecated.set(1, { group, version, resource, subresource, removed_release: "" }),
     watch(request, info) {
       const { group, version, resource } = info;
@@ -217,23 +198,6 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
         listed: (ms) => watchLists.observe(ms / 1000, { group, resource, scope: scopeOf(info), version }),
       };
     },
-    authenticated(who, durationMs) {
-      const { attempts: tried, duration: took } = authenticated[typeof who === "string" ? who : "success"]();
-      tried.inc();
-      took.observe(durationMs / 1000);
-      filtered.authentication.observe(durationMs / 1000);
-      if (typeof who === "string") return;
-      const name = userLabel(who.user);
-      let counter = names.get(name);
-      if (!counter) names.set(name, (counter = users.with({ username: name })));
-      counter.inc();
-    },
-    authorized(decision, durationMs) {
-      const { attempts: tried, duration: took } = decided[decision]();
-      tried.inc();
-      took.observe(durationMs / 1000);
-      filtered.authorization.observe(durationMs / 1000);
-    },
   };
 }
 
@@ -248,8 +212,6 @@ interface Kind {
   readonly sent: () => { observe(value: number): void };
   sized: ((bytes: number) => void) | undefined;
 }
-interface Outcome { readonly attempts: { inc(): void }; readonly duration: { observe(value: number): void } }
-
 const FIELD_VALIDATIONS: ReadonlySet<string> = new Set(["Ignore", "Warn", "Strict"]);
 
 /** Custom resources come and go, and their kinds stay. */
@@ -258,9 +220,3 @@ const KINDS_MAX = 5_000;
 function withoutDryRun({ dry_run: _, ...labels }: Labels): Labels { return labels; }
 
 function withoutComponent({ component: _, ...labels }: Labels): Labels { return labels; }
-
-/** One series for all who are no part of the system: there may be many. Source: pkg/endpoints/filters/metrics.go compressUsername */
-function userLabel(name: string): string {
-  if (["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"].includes(name)) return name;
-  return name.includes("@") ? "email_id" : "other";
-}

@@ -91,7 +91,10 @@ export const TOOL_PINS: readonly Pin[] = [
   library("libbsd0", "libbsd.so.0", "libbsd", "0.12.2-2", "e5a85986fa6bec3307ab1bc860736b478b331882bc45e17675a7bdf88eecb43a", "6827c1b3ad8dcbf3478803f9150359433e3376a3bde01c4503888a22eb3924e3", "libedit"),
   library("libmd0", "libmd.so.0", "libmd", "1.1.0-2+b1", "7244ec3839b61fac0c1884fe08aaa040f26e8f1f35f1f5d3482eacefd30d1b44", "772e86842fd3fa1816a0cfee4833a73996aaa550461491543b886b9c8f999052", "libbsd"),
   library("libtinfo6", "libtinfo.so.6", "ncurses", "6.5+20250216-2", "8b9f6a7983e9418564e48a627518de4c03917b56efe68d7f3e93bd8fffa1cc10", "2a747f7fff3c2347c357387a7133df997410f07ba1b1df1a1461a97bd7fbc2fc", "libedit"),
-  library("libnetfilter-conntrack3", "libnetfilter_conntrack.so.3", "libnetfilter-conntrack", "1.1.0-1", "ffbac5d06fbe432d5171f2eb5b2504968377f27be133f72c81e71250a9957506", "25593af074c89564f903aa34acb7828a47171e232dfb4ea3457f5319c98d0a4c", "conntrack"),
+  library(
+    "libnetfilter-conntrack3", "libnetfilter_conntrack.so.3", "libnetfilter-conntrack", "1.1.0-1", "ffbac5d06fbe432d5171f2eb5b2504968377f27be133f72c81e71250a9957506",
+    "25593af074c89564f903aa34acb7828a47171e232dfb4ea3457f5319c98d0a4c", "conntrack",
+  ),
   library("libnfnetlink0", "libnfnetlink.so.0", "libnfnetlink", "1.0.2-3", "5e4c3c40a04ffdb4139e4bef1136585e151a8eb8c71efa6c7250b636b3c0d1b1", "327e3137c7a454a1fcd0eb1369745a94c3170dc075ff9d0d438d9470526ee298", "conntrack"),
   library("libbpf1", "libbpf.so.1", "libbpf", "1:1.5.0-3", "04c96ead3024888d80d08c8d08cc8cf4589f4614627acc69519f87ffb5adc1c2", "1ca7f600fb8e723a41d6b8220370a6e441f91a1ac513cd59cfeaf4eb2f5136ec", "ip"),
   library("libelf1t64", "libelf.so.1", "elfutils", "0.192-4", "94497b7e17b6f574a0605b380d454e20d3f01a9c63b70c2a2263f679d30053e1", "815b4265c7d6c89c5bbad456bdeed7af893da6912c9d16cf4c581001927c0e37", "libbpf"),

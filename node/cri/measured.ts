@@ -11,7 +11,10 @@ import type { Cri } from "./client.ts";
 const BUCKETS = Array.from({ length: 14 }, (_, i) => 0.005 * 2.5 ** i);
 
 /** Upstream's names of operations where they are not the method's in small letters. */
-const OPERATIONS: Readonly<Record<string, string>> = { RunPodSandbox: "run_podsandbox", StopPodSandbox: "stop_podsandbox", RemovePodSandbox: "remove_podsandbox", PodSandboxStatus: "podsandbox_status", ListPodSandbox: "list_podsandbox", ListPodSandboxStats: "list_podsandbox_stats" };
+const OPERATIONS: Readonly<Record<string, string>> = {
+  RunPodSandbox: "run_podsandbox", StopPodSandbox: "stop_podsandbox", RemovePodSandbox: "remove_podsandbox", PodSandboxStatus: "podsandbox_status",
+  ListPodSandbox: "list_podsandbox", ListPodSandboxStats: "list_podsandbox_stats",
+};
 
 export function measuredCri(cri: Cri, { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock }): Cri {
   const total = metrics.counter("kubelet_runtime_operations_total", "[ALPHA] Cumulative number of runtime operations by operation type.");

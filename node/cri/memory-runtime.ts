@@ -71,7 +71,10 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
   }
 
   function asContainer({ status, sandboxId }: Thing): Container {
-    return { id: status.id, pod_sandbox_id: sandboxId, metadata: status.metadata, image: status.image, image_ref: status.image_ref, image_id: status.image_id, state: status.state, created_at: status.created_at, labels: status.labels, annotations: status.annotations };
+    return {
+      id: status.id, pod_sandbox_id: sandboxId, metadata: status.metadata, image: status.image, image_ref: status.image_ref, image_id: status.image_id,
+      state: status.state, created_at: status.created_at, labels: status.labels, annotations: status.annotations,
+    };
   }
 
   const answers: { readonly [M in keyof Methods]?: (request: Methods[M]["request"]) => Methods[M]["response"] } = {
@@ -210,5 +213,8 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
 }
 
 function statusOf(id: string, { metadata, image, labels, annotations, mounts, log_path, linux }: ContainerConfig, createdNs: number): ContainerStatus {
-  return { id, resources: { linux: linux?.resources }, metadata, state: "CONTAINER_CREATED", created_at: createdNs, image: { image: image?.user_specified_image ?? "" }, image_ref: image?.image, image_id: image?.image, labels, annotations, mounts, log_path };
+  return {
+    id, resources: { linux: linux?.resources }, metadata, state: "CONTAINER_CREATED", created_at: createdNs, image: { image: image?.user_specified_image ?? "" },
+    image_ref: image?.image, image_id: image?.image, labels, annotations, mounts, log_path,
+  };
 }

@@ -23,7 +23,10 @@ export class RpcFailure extends Error {
   }
 }
 
-const NUMBERS: Partial<Record<RpcErrorCode, status>> = { NotFound: status.NOT_FOUND, InvalidArgument: status.INVALID_ARGUMENT, ResourceExhausted: status.RESOURCE_EXHAUSTED, FailedPrecondition: status.FAILED_PRECONDITION, Unavailable: status.UNAVAILABLE, Internal: status.INTERNAL, Unimplemented: status.UNIMPLEMENTED };
+const NUMBERS: Partial<Record<RpcErrorCode, status>> = {
+  NotFound: status.NOT_FOUND, InvalidArgument: status.INVALID_ARGUMENT, ResourceExhausted: status.RESOURCE_EXHAUSTED, FailedPrecondition: status.FAILED_PRECONDITION,
+  Unavailable: status.UNAVAILABLE, Internal: status.INTERNAL, Unimplemented: status.UNIMPLEMENTED,
+};
 
 export interface RpcServerOptions<M extends MethodTypes<M>> {
   readonly name: string;

@@ -69,7 +69,15 @@ function withoutDots(path: string): string {
   return `/${kept.join("/")}`;
 }
 
-export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure, port }: Caller, { authority, host, upgrade, edits = [] }: { readonly authority: string; /** To the endpoint. */ readonly host: string; readonly upgrade: boolean; readonly edits?: readonly HeaderEdit[] | undefined }): HeaderPairs {
+interface Sent {
+  readonly authority: string;
+  /** To the endpoint. */
+  readonly host: string;
+  readonly upgrade: boolean;
+  readonly edits?: readonly HeaderEdit[] | undefined;
+}
+
+export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure, port }: Caller, { authority, host, upgrade, edits = [] }: Sent): HeaderPairs {
   const named = connectionTokens(headers.connection);
   const pairs: [string, string][] = [["host", host]];
   for (const name in headers) {
@@ -87,7 +95,12 @@ export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, se
 }
 
 /** The head that an endpoint is sent, as bytes of Latin-1. */
-export function requestText({ method, fields, named, framing, length }: RequestHead, { remoteAddress, secure, port }: Caller, { authority, host, target, edits }: { readonly authority: string; readonly host: string; readonly target: string; readonly edits: readonly HeaderEdit[] }): string {
+export function requestText({ method, fields, named, framing, length }: RequestHead, { remoteAddress, secure, port }: Caller, { authority, host, target, edits }: {
+  readonly authority: string;
+  readonly host: string;
+  readonly target: string;
+  readonly edits: readonly HeaderEdit[];
+}): string {
   let trailers = "";
   const lines = passedOn(fields, edits, "request", ({ name, value }) => {
     if (name === "te" && /\btrailers\b/i.test(value)) trailers = "te: trailers\r\n";

@@ -200,7 +200,9 @@ export class Http1Front implements SpliceClient {
   #refuse(status: number, body?: BodyEnd): boolean {
     const text = TEXTS[status] ?? `${status}\n`, close = body === undefined || this.closes || (this.#head!.expectsContinue && !body.done);
     const fields = [{ name: "content-type", value: "", line: "content-type: text/plain; charset=utf-8" }];
-    this.write(`${responseText({ status, statusText: STATUS_CODES[status] ?? "", fields, framing: text.length, length: String(text.length), named: undefined }, { edits: [], date: this.#deps.date(), close })}${body && this.#head!.method === "HEAD" ? "" : text}`);
+    this.write(`${responseText({
+      status, statusText: STATUS_CODES[status] ?? "", fields, framing: text.length, length: String(text.length), named: undefined,
+    }, { edits: [], date: this.#deps.date(), close })}${body && this.#head!.method === "HEAD" ? "" : text}`);
     return body ? this.#next(body, close) : this.#close();
   }
 

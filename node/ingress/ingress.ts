@@ -71,7 +71,10 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const gateways = gatewaySource(informers);
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
-  const router = new Router({ table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend), trust: (tls) => upstreamTls(tls, (key) => authorities.get(key)), load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({
+    table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend),
+    trust: (tls) => upstreamTls(tls, (key) => authorities.get(key)), load: (endpoint) => upstreams.load(endpoint), random,
+  });
   const served = {
     requests: options.metrics.counter("coracle_ingress_requests_total", "Requests the ingress of this node has answered, by status code and method"),
     seconds: options.metrics.histogram("coracle_ingress_request_duration_seconds", "How long they took", SECONDS),
@@ -84,7 +87,9 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     if (!objects) return { listeners: [], fronts: NO_FRONTS, doors: [] };
     const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
     const { listeners, fronts } = planGateways({
-      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, hasSecureIngress, serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants),
+      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, hasSecureIngress,
+      serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, authorityProblem: () => undefined,
+      isGranted: grants(objects.grants),
     });
     const ofGateways = [...fronts.own.keys()].flatMap((key) => doorsOf(services.get(objectKey(splitKey(key).namespace, ownServiceName(key))), key));
     return { listeners, fronts, doors: [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways] };

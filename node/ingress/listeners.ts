@@ -85,7 +85,8 @@ export class Listeners {
   #server(host: string, { door, port, protocol }: Pick<Listening, "door" | "port" | "protocol">): Pick<Runnable, "run"> {
     const { certificates, forwarder, front, clock, log } = this.#options;
     const secure = protocol !== "HTTP";
-    if (protocol === "TLS" || protocol === "TCP") return passthroughServer({ host, door, port, named: protocol === "TLS", ends: (listener) => this.#terminated.get(door)?.has(listener) ?? false, contextFor: (name) => certificates.contextFor(name, door), ...front });
+    if (protocol === "TLS" || protocol === "TCP")
+      return passthroughServer({ host, door, port, named: protocol === "TLS", ends: (listener) => this.#terminated.get(door)?.has(listener) ?? false, contextFor: (name) => certificates.contextFor(name, door), ...front });
     const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName });
     const options = {
       host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },

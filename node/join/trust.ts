@@ -96,8 +96,10 @@ const UNTRUSTED: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE
 export function connectionError(server: string, cause: unknown, clockAheadMs?: number): Error {
   const code = codeOf(cause);
   const message = cause instanceof Error ? cause.message : String(cause);
-  if (OUTDATED.has(code)) return new JoinError("bad-clock", `the certificate of ${server} does not hold at this machine's time (${message})${clockAheadMs === undefined ? "" : `: this machine's clock is ${describeSkew(clockAheadMs)} the server's; set it right`}`, { cause });
-  if (UNTRUSTED.has(code)) return new JoinError("bad-certificate", `${server} shows a certificate that the cluster's CA has not signed (${message}): it is another cluster's server, or somebody stands between. If it was installed anew, restore a snapshot of before there, or give this machine a token of it (--token, from coracle token create)`, { cause });
+  if (OUTDATED.has(code))
+    return new JoinError("bad-clock", `the certificate of ${server} does not hold at this machine's time (${message})${clockAheadMs === undefined ? "" : `: this machine's clock is ${describeSkew(clockAheadMs)} the server's; set it right`}`, { cause });
+  if (UNTRUSTED.has(code))
+    return new JoinError("bad-certificate", `${server} shows a certificate that the cluster's CA has not signed (${message}): it is another cluster's server, or somebody stands between. If it was installed anew, restore a snapshot of before there, or give this machine a token of it (--token, from coracle token create)`, { cause });
   if (code === "ERR_TLS_CERT_ALTNAME_INVALID") return new JoinError("bad-certificate", `the certificate of ${server} does not hold for that name: use one it has, or start the server with --tls-san ${hostOf(server)}`, { cause });
   if (code === "EPROTO" || /TLS handshake/.test(message)) return new JoinError("not-a-server", `${server} does not speak TLS: is the port right?`, { cause });
   return new Error(`${server} cannot be reached: ${message}`, { cause });

@@ -64,7 +64,9 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
 /** One after the other, to the first that the runtime refuses: why. What else is to be done for the pod does not wait for it. */
 async function updateAll({ cri, machine, placement }: KubeletContext, { pod, plan }: ApplyFacts, signal: AbortSignal): Promise<string | undefined> {
   try {
-    for (const { container, spec } of plan.update) await cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: { ...containerResources(pod, spec.container, machine), ...placement.pinning(pod.metadata.uid, spec.container.name) } }, { signal });
+    for (const { container, spec } of plan.update) await cri.call("RuntimeService/UpdateContainerResources", {
+      container_id: container.id, linux: { ...containerResources(pod, spec.container, machine), ...placement.pinning(pod.metadata.uid, spec.container.name) },
+    }, { signal });
     return undefined;
   } catch (error) {
     signal.throwIfAborted();

@@ -4,16 +4,15 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/checkpointmanager/checksum, pkg/util/hash; k8s.io/utils/dump
  */
+import { compareText } from "../../core/api/meta/compare-text.ts";
 import { CorruptStateError } from "../os/state-file.ts";
 
 /** Of entries in the order of their keys. */
-export function dumpMap<T>(values: Readonly<Record<string, T>>, dump: (value: T) => string, order: (a: string, b: string) => number = byName): string {
+export function dumpMap<T>(values: Readonly<Record<string, T>>, dump: (value: T) => string, order: (a: string, b: string) => number = compareText): string {
   return `map[${Object.entries(values).toSorted(([a], [b]) => order(a, b)).map(([name, value]) => `${name}:${dump(value)}`).join(" ")}]`;
 }
 
 export function dumpList(items: Iterable<string | number>): string { return `[${[...items].join(" ")}]`; }
-
-export function byName(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }
 
 export function byNumber(a: string, b: string): number { return Number(a) - Number(b); }
 

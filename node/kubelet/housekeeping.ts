@@ -65,7 +65,10 @@ export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups
   const reference = nodeReference(settings.nodeName);
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), mounted: () => mountedVolumes(manager.workers()), exec, known, periodMs: settings.volumeStatsMs, clock, log, metrics });
-  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), podsGroup: podCgroups.roots[0]!, ownGroup: process.platform === "linux" ? ownCgroup() : undefined, others: (uid) => claimStats?.of(uid) ?? [] });
+  const stats = nodeStats({
+    settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod),
+    podsGroup: podCgroups.roots[0]!, ownGroup: process.platform === "linux" ? ownCgroup() : undefined, others: (uid) => claimStats?.of(uid) ?? [],
+  });
   metrics.gaugeFrom("kubelet_container_log_filesystem_used_bytes", "[ALPHA] Bytes used by the container's logs on the filesystem.", () => stats.latest().flatMap(({ podRef: { uid, namespace, name: pod }, containers }) =>
     containers.flatMap(({ name: container, logs }) => (logs?.usedBytes === undefined ? [] : [[{ uid, namespace, pod, container }, logs.usedBytes] as const]))));
   const imageRemoved = async (id: string, reason: "age" | "space"): Promise<void> => {
@@ -85,7 +88,10 @@ export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups
     reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
   });
   if (!shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
-  const shutdown = shutdownNotices && gracefulShutdown({ settings: settings.shutdown, notices: shutdownNotices, pods: running, clock, log, metrics, events, node: reference, stateFile: join(settings.dataDir, "graceful_node_shutdown_state"), onChange: onNode });
+  const shutdown = shutdownNotices && gracefulShutdown({
+    settings: settings.shutdown, notices: shutdownNotices, pods: running, clock, log, metrics, events, node: reference,
+    stateFile: join(settings.dataDir, "graceful_node_shutdown_state"), onChange: onNode,
+  });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
   return {
     stats,

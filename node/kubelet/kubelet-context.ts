@@ -43,7 +43,10 @@ export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, cer
   return {
     settings, cri, clock, random, log, events, mounts, exec: deps.exec, objects, services: deps.services, devices, claims, placement, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
     pullIdentity: (pod, signal) => pullIdentity(pod, { client, tokens, signal }),
-    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, certificates, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
+    volumes: volumeManager({
+      dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, certificates, mounts, exec: deps.exec, clock, random, events,
+      log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh(),
+    }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records, onPulled: counted.imagePulled, onEnsured: counted.imageEnsured }),
     starts: startTurns({ max: startsAtATime(machine), clock }),
     cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),

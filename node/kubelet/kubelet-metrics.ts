@@ -17,9 +17,17 @@ const PULL_SECONDS = [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 9
 const WRITE_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60];
 const RESIZE_MS = [10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000];
 const MB = 1024 * 1024, GB = 1024 * MB;
-const SIZES: readonly (readonly [above: number, label: string])[] = [[100 * GB, "GT100GB"], [60 * GB, "60GB-100GB"], [40 * GB, "40GB-60GB"], [30 * GB, "30GB-40GB"], [20 * GB, "20GB-30GB"], [10 * GB, "10GB-20GB"], [5 * GB, "5GB-10GB"], [GB, "1GB-5GB"], [500 * MB, "500MB-1GB"], [100 * MB, "100MB-500MB"], [10 * MB, "10MB-100MB"], [0, "0-10MB"]];
+const SIZES: readonly (readonly [above: number, label: string])[] = [
+  [100 * GB, "GT100GB"], [60 * GB, "60GB-100GB"], [40 * GB, "40GB-60GB"], [30 * GB, "30GB-40GB"], [20 * GB, "20GB-30GB"], [10 * GB, "10GB-20GB"], [5 * GB, "5GB-10GB"],
+  [GB, "1GB-5GB"], [500 * MB, "500MB-1GB"], [100 * MB, "100MB-500MB"], [10 * MB, "10MB-100MB"], [0, "0-10MB"],
+];
 /** Others are told of together. Source: kubernetes v1.36 pkg/kubelet/kubelet.go admissionRejectionReasons */
-const REFUSALS: ReadonlySet<string> = new Set(["AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden", "SupplementalGroupsPolicyNotSupported", "UnexpectedAdmissionError", "UnknownReason", "UnexpectedPredicateFailureType", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "PodLevelResourcesNotSupported", "PodFeatureUnsupported", "node(s) had taints that the pod didn't tolerate", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "VolumeAttachmentLimitExceeded"]);
+const REFUSALS: ReadonlySet<string> = new Set([
+  "AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden",
+  "SupplementalGroupsPolicyNotSupported", "UnexpectedAdmissionError", "UnknownReason", "UnexpectedPredicateFailureType", "OutOfcpu", "OutOfmemory",
+  "OutOfephemeral-storage", "OutOfpods", "PodLevelResourcesNotSupported", "PodFeatureUnsupported", "node(s) had taints that the pod didn't tolerate", "Evicted",
+  "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "VolumeAttachmentLimitExceeded",
+]);
 const LIFECYCLES: readonly (readonly [lifecycle: string, is: (stage: WorkerStage) => boolean])[] = [["sync", (stage) => stage === "running"], ["terminating", (stage) => stage === "terminating"], ["terminated", (stage) => stage === "terminated"]];
 
 interface Worker { readonly pod: Pod; readonly runtime: RuntimePod; readonly stage: WorkerStage; readonly isGone: boolean; /** For its status. */ readonly resizeConditions: readonly { readonly type: string; readonly reason?: string | undefined }[] }
@@ -34,10 +42,15 @@ export function registerRunning(metrics: Metrics, workers: () => Iterable<Worker
   metrics.gaugeFrom("kubelet_mirror_pods", "[ALPHA] The number of mirror pods the kubelet will try to create (one per admitted static pod)", () => [[{}, count(({ pod, isGone }) => isStaticPod(pod) && !isGone)]]);
   metrics.gaugeFrom("kubelet_working_pods", "[ALPHA] Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", () =>
     LIFECYCLES.flatMap(([lifecycle, is]) => [
-      ...(["desired", "orphan"] as const).flatMap((config) => ([false, true] as const).map((fixed) => [{ config, lifecycle, static: fixed ? "true" : "" }, count(({ pod, stage, isGone }) => is(stage) && isGone === (config === "orphan") && isStaticPod(pod) === fixed && !isRemembered(pod))] as const)),
+      ...(["desired", "orphan"] as const).flatMap((config) => ([false, true] as const).map((fixed) => [
+        { config, lifecycle, static: fixed ? "true" : "" },
+        count(({ pod, stage, isGone }) => is(stage) && isGone === (config === "orphan") && isStaticPod(pod) === fixed && !isRemembered(pod)),
+      ] as const)),
       [{ config: "runtime_only", lifecycle, static: "unknown" }, count(({ pod, stage }) => is(stage) && isRemembered(pod))] as const,
     ]));
-  metrics.gaugeFrom("kubelet_managed_ephemeral_containers", "[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.", () => [[{}, [...workers()].reduce((sum, { pod }) => sum + (pod.spec.ephemeralContainers?.length ?? 0), 0)]]);
+  metrics.gaugeFrom("kubelet_managed_ephemeral_containers", "[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.", () => [[
+    {}, [...workers()].reduce((sum, { pod }) => sum + (pod.spec.ephemeralContainers?.length ?? 0), 0),
+  ]]);
   metrics.gaugeFrom("kubelet_running_pods", "[ALPHA] Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
   const resizes = (type: string): string[] => [...workers()].flatMap(({ resizeConditions }) => resizeConditions.flatMap((one) => (one.type === type ? [one.reason ?? ""] : [])));
   metrics.gaugeFrom("kubelet_pod_pending_resizes", "[ALPHA] Number of pending resizes for pods.", () => [...Map.groupBy(resizes("PodResizePending"), (reason) => reason.toLowerCase())].map(([reason, all]) => [{ reason }, all.length] as const));
@@ -70,10 +83,21 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const interval = metrics.histogram("kubelet_pleg_relist_interval_seconds", "[ALPHA] Interval in seconds between relisting in PLEG.", DEFAULT_BUCKETS);
   const preemptions = metrics.counter("kubelet_preemptions", "[ALPHA] Cumulative number of pod preemptions by preemption resource");
   const containers = metrics.histogram("kubelet_containers_per_pod_count", "[ALPHA] The number of containers per pod.", doubling(1, 5));
-  const startSli = metrics.histogram("kubelet_pod_start_sli_duration_seconds", "[ALPHA] Duration in seconds to start a pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", START_SECONDS);
-  const startTotal = metrics.histogram("kubelet_pod_start_total_duration_seconds", "[ALPHA] Duration in seconds to start a pod since creation, including time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", START_SECONDS);
+  const startSli = metrics.histogram(
+    "kubelet_pod_start_sli_duration_seconds",
+    "[ALPHA] Duration in seconds to start a pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch",
+    START_SECONDS,
+  );
+  const startTotal = metrics.histogram(
+    "kubelet_pod_start_total_duration_seconds",
+    "[ALPHA] Duration in seconds to start a pod since creation, including time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch",
+    START_SECONDS,
+  );
   const workerStarts = metrics.histogram("kubelet_pod_worker_start_duration_seconds", "[ALPHA] Duration in seconds from kubelet seeing a pod to starting a worker.", DEFAULT_BUCKETS);
-  const orphans = metrics.counter("kubelet_orphaned_runtime_pods_total", "[ALPHA] Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual.");
+  const orphans = metrics.counter(
+    "kubelet_orphaned_runtime_pods_total",
+    "[ALPHA] Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual.",
+  );
   orphans.inc({}, 0);
   const refusals = metrics.counter("kubelet_admission_rejections_total", "[ALPHA] Cumulative number pod admission rejections by the Kubelet.");
   const pulls = metrics.histogram("kubelet_image_pull_duration_seconds", "[ALPHA] Duration in seconds to pull an image.", PULL_SECONDS);
@@ -81,17 +105,30 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const removedImages = metrics.counter("kubelet_image_garbage_collected_total", "[ALPHA] Total number of images garbage collected by the kubelet, whether through disk usage or image age.");
   const sandboxes = metrics.histogram("kubelet_run_podsandbox_duration_seconds", "[ALPHA] Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.", DEFAULT_BUCKETS);
   const sandboxErrors = metrics.counter("kubelet_run_podsandbox_errors_total", "[ALPHA] Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.");
-  const statuses = metrics.histogram("kubelet_pod_status_sync_duration_seconds", "[ALPHA] Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.", WRITE_SECONDS);
-  const resizes = metrics.counter("kubelet_container_requested_resizes_total", "[ALPHA] Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.");
+  const statuses = metrics.histogram(
+    "kubelet_pod_status_sync_duration_seconds",
+    "[ALPHA] Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.",
+    WRITE_SECONDS,
+  );
+  const resizes = metrics.counter(
+    "kubelet_container_requested_resizes_total",
+    "[ALPHA] Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.",
+  );
   const infeasible = metrics.counter("kubelet_pod_infeasible_resizes_total", "[ALPHA] Number of infeasible resizes for pods.");
   const resized = metrics.histogram("kubelet_pod_resize_duration_milliseconds", "[ALPHA] Duration in milliseconds to actuate a pod resize", RESIZE_MS);
-  const restarted = metrics.counter("kubelet_restarted_pods_total", "[ALPHA] Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)");
+  const restarted = metrics.counter(
+    "kubelet_restarted_pods_total",
+    "[ALPHA] Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)",
+  );
   for (const fixed of ["", "true"]) restarted.inc({ static: fixed }, 0);
   const podRelisted = metrics.histogram("kubelet_pleg_pod_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting a single pod in PLEG.", DEFAULT_BUCKETS);
   metrics.counter("kubelet_pleg_discard_events", "[ALPHA] The number of discard events in PLEG.").inc({}, 0); // what the runtime tells is kept as one sign for each pod, which there is always room for
   const orphanVolumes = metrics.gauge("kubelet_orphan_pod_cleaned_volumes", "[ALPHA] The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.");
   const orphanVolumesFailed = metrics.gauge("kubelet_orphan_pod_cleaned_volumes_errors", "[ALPHA] The number of orphaned Pods whose volumes failed to be cleaned in the last periodic sweep.");
-  const firstNetworkPod = metrics.gauge("kubelet_first_network_pod_start_sli_duration_seconds", "[INTERNAL] Duration in seconds to start the first network pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch");
+  const firstNetworkPod = metrics.gauge(
+    "kubelet_first_network_pod_start_sli_duration_seconds",
+    "[INTERNAL] Duration in seconds to start the first network pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch",
+  );
   for (const gauge of [orphanVolumes, orphanVolumesFailed, firstNetworkPod]) gauge.set(0);
   let hasNetworkPod = false;
   const fallbacks = metrics.counter("kubelet_lifecycle_handler_http_fallbacks_total", "[ALPHA] The number of times lifecycle handlers successfully fell back to http from https.");

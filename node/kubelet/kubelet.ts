@@ -95,7 +95,13 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const node = nodeAgent({ ...deps, events, isNewMachine: isLinux && !existsSync(join(settings.dataDir, DEVICE_PLUGINS)), startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({
+    ...deps, events, isNewMachine: isLinux && !existsSync(join(settings.dataDir, DEVICE_PLUGINS)),
+    startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(),
+    devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(),
+    onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(),
+    runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX,
+  });
   const pulls = join(settings.dataDir, PULL_RECORDS);
   const onChecked = pullRecordMetrics(metrics, pulls);
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ root: pulls, nowMs: clock.nowMs, verification: settings.pullVerification, onChecked });
@@ -118,16 +124,25 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const manager: PodManager = new PodManager({
     shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups,
-    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), comesAgain: (uid) => manager.isStatic(uid), onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish) },
+    worker: {
+      context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), comesAgain: (uid) => manager.isStatic(uid),
+      onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish),
+    },
   });
   registerRunning(metrics, () => manager.workers());
   metrics.gaugeFrom("kubelet_pleg_last_seen_seconds", "[ALPHA] Timestamp in seconds when PLEG was last seen active.", () => [[{}, Math.floor((clock.nowMs() - (clock.uptimeMs() - watch.activeMs())) / 1000)]]);
   if (isLinux) metrics.gauge("kubelet_cgroup_version", "[ALPHA] cgroup version on the hosts.").set(deps.cgroups.version);
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
-  const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events, onChange: (list) => manager.setStatic(list) })];
+  const manifests = settings.staticPodDir === "" ? [] : [staticPods({
+    directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events,
+    onChange: (list) => manager.setStatic(list),
+  })];
   const jumps = clockJumps(clock);
   jumps.subscribe(wakeAll); // tokens that were issued before may hold no longer
-  const house = housekeeping({ ...deps, counted: context.metrics, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory: () => podsMemory(deps, node.podsShare), onNode: node.refresh, events });
+  const house = housekeeping({
+    ...deps, counted: context.metrics, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known,
+    podsMemory: () => podsMemory(deps, node.podsShare), onNode: node.refresh, events,
+  });
 
   function wakeAll(): void {
     for (const worker of manager.workers()) worker.wake();
@@ -213,7 +228,8 @@ function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
   if (sysctl !== undefined) throw new Error(sysctl);
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
-  if (settings.configuration["singleProcessOOMKill"] === false && cgroups.version === 1) throw new Error("failed to validate kubelet configuration, error: invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
+  if (settings.configuration["singleProcessOOMKill"] === false && cgroups.version === 1)
+    throw new Error("failed to validate kubelet configuration, error: invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
 }
 
 async function deletePod(client: Client, pod: Pod, signal: AbortSignal): Promise<void> {

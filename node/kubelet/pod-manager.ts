@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/kubelet_pods.go (HandlePodCleanups)
  */
 import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
+import { compareText } from "../../core/api/meta/compare-text.ts";
 import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
@@ -370,9 +371,7 @@ export class PodManager {
   }
 }
 
-function byAge(a: Pod, b: Pod): number {
-  return a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : a.metadata.creationTimestamp > b.metadata.creationTimestamp ? 1 : 0;
-}
+function byAge(a: Pod, b: Pod): number { return compareText(a.metadata.creationTimestamp, b.metadata.creationTimestamp); }
 
 /** Of one pod: when it was first seen is no change. */
 function asSeenBefore(pod: Pod, { metadata: { creationTimestamp, annotations } }: Pod): Pod {

@@ -157,7 +157,9 @@ export class PodResize {
 
   /** For the status, while they hold. Each is of the generation that it is said of, which the pod may have left since. */
   conditions(): ResizeCondition[] {
-    const of = ({ generation, probeTime }: Said): Pick<ResizeCondition, "observedGeneration" | "lastProbeTime"> => ({ ...(generation === undefined ? {} : { observedGeneration: generation }), ...(probeTime === undefined ? {} : { lastProbeTime: probeTime }) });
+    const of = ({ generation, probeTime }: Said): Pick<ResizeCondition, "observedGeneration" | "lastProbeTime"> => ({
+      ...(generation === undefined ? {} : { observedGeneration: generation }), ...(probeTime === undefined ? {} : { lastProbeTime: probeTime }),
+    });
     const [pending, progress] = [this.#pending, this.#progress];
     return [
       ...(pending ? [{ type: "PodResizePending", reason: pending.reason, ...(pending.message ? { message: pending.message } : {}), ...of(pending) }] : []),

@@ -404,7 +404,10 @@ export class PodWorker {
   /** Whether memory limits would become less than what is used. */
   #memoryShortfall(pod: Pod, plan: PodPlan): string | undefined {
     const { cgroups, machine } = this.#deps.context;
-    const of = plan.update.map(({ container, spec }) => ({ container: container.name, from: container.resources?.memory_limit_in_bytes ?? 0, to: containerResources(pod, spec.container, machine).memory_limit_in_bytes ?? 0, usedBytes: cgroups.memoryBytes(pod, container.id) }));
+    const of = plan.update.map(({ container, spec }) => ({
+      container: container.name, from: container.resources?.memory_limit_in_bytes ?? 0, to: containerResources(pod, spec.container, machine).memory_limit_in_bytes ?? 0,
+      usedBytes: cgroups.memoryBytes(pod, container.id),
+    }));
     return memoryShortfall([{ from: cgroups.limits(this.uid)?.memoryBytes ?? 0, to: podCgroupLimits(pod).memoryBytes ?? 0, usedBytes: cgroups.memoryBytes(pod) }, ...of]);
   }
 

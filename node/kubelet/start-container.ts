@@ -133,7 +133,8 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
 
   if (!services.synced && !isStaticPod(pod)) throw new Error("services have not yet been read at least once, cannot construct envvars");
   const environment = await environmentOf({
-    pod, container, podIps: isHostNetwork(pod) ? settings.nodeIps.slice(0, 2) : inOrderOf(settings.nodeIps, podIps), hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
+    pod, container, podIps: isHostNetwork(pod) ? settings.nodeIps.slice(0, 2) : inOrderOf(settings.nodeIps, podIps), hostIps: settings.nodeIps, objects,
+    allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
     readFileKey: async (volume, path, key) => {
       const hostPath = volumes.get(volume)?.hostPath;
       if (hostPath === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`);
@@ -151,7 +152,13 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
   const mapped = range ? mappedIds(range) : undefined;
   const platform = machine.os === "windows" ? { windows: windowsContainer(pod, container, { imageUser: imageUser.username, cpus: machine.cpus }) } : {
-    linux: { resources: { ...containerResources(pod, container, machine), ...context.placement.pinning(pod.metadata.uid, container.name) }, security_context: containerSecurityContext({ pod, container, imageUser, namespaces, volumeGroups: [...volumes.values()].flatMap(({ group }) => group ?? []), seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault, maskedPaths: machine.throttlePaths ?? [] }) },
+    linux: {
+      resources: { ...containerResources(pod, container, machine), ...context.placement.pinning(pod.metadata.uid, container.name) },
+      security_context: containerSecurityContext({
+        pod, container, imageUser, namespaces, volumeGroups: [...volumes.values()].flatMap(({ group }) => group ?? []), seccompDir: settings.seccompDir,
+        seccompDefault: settings.seccompDefault, maskedPaths: machine.throttlePaths ?? [],
+      }),
+    },
   };
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });
@@ -160,7 +167,14 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const config = containerConfig({
     pod, container, restartCount, imageId: image.id ?? "", environment: added.environment, platform, devices: [...added.devices, ...containerDevices(container, volumes)],
     annotations: added.annotations, cdiDevices: added.CDI_devices,
-    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment: added.environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: await mountsRecursively(context, pod, container, signal), imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
+    mounts: [
+      ...added.mounts,
+      ...(await containerMounts({
+        os: machine.os, pod, container, volumes, environment: added.environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid),
+        mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps),
+        recursiveReadOnly: await mountsRecursively(context, pod, container, signal), imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random,
+      })),
+    ].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
   });
   return { config };
 }

@@ -22,7 +22,9 @@ export async function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt
   const { config, warnings } = podDns({ pod, host: hostResolver(settings.resolvConf), nodeIps: settings.nodeIps, clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain });
   for (const { about, reason, message } of warnings) events.event(about === "pod" ? podReference(pod) : nodeReference(settings.nodeName), "Warning", reason, message);
   return sandboxConfig({
-    os: machine.os, machine: { ...machine, hasOwnCpus: allContainers(pod.spec).some(({ container }) => placement.pinning(pod.metadata.uid, container.name).cpu_quota === -1) }, pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
+    os: machine.os,
+    machine: { ...machine, hasOwnCpus: allContainers(pod.spec).some(({ container }) => placement.pinning(pod.metadata.uid, container.name).cpu_quota === -1) }, pod,
+    attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
     cgroupParent: cgroups.pathOf(pod), userNamespace: await userNamespaces.rangeOf(pod),
   });
 }

@@ -6,6 +6,7 @@
  *   none      somebody else's business: a cloud's routes, another CNI plugin
  */
 import type { Node } from "../../core/api/gen/core.v1.ts";
+import { compareText } from "../../core/api/meta/compare-text.ts";
 import { type Cidr, cidrContains, cidrSize, cidrsOverlap, type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
 
 export interface Peer {
@@ -57,8 +58,8 @@ export function peersOf(own: Readonly<Node>, nodes: Iterable<Readonly<Node>>): P
 }
 
 function byAge(a: Readonly<Node>, b: Readonly<Node>): number {
-  const [left, right] = [a, b].map(({ metadata: { creationTimestamp = "", name } }) => `${creationTimestamp} ${name}`) as [string, string];
-  return left < right ? -1 : left > right ? 1 : 0;
+  const order = ({ metadata: { creationTimestamp = "", name } }: Readonly<Node>): string => `${creationTimestamp} ${name}`;
+  return compareText(order(a), order(b));
 }
 
 /** Those that overlap one before them. Mostly there is none: who lies side by side is not compared with everybody. */

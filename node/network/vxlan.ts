@@ -50,7 +50,11 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
   }
 
   /** Somebody else has taken them away. */
-  function tellWhatIsGone(before: VxlanPlan | undefined, wanted: Omit<VxlanPlan, "unreachable">, there: { readonly routed: ReadonlyMap<string, string>; readonly known: ReadonlyMap<string, string>; readonly forwarded: ReadonlyMap<string, string> }): void {
+  function tellWhatIsGone(before: VxlanPlan | undefined, wanted: Omit<VxlanPlan, "unreachable">, there: {
+    readonly routed: ReadonlyMap<string, string>;
+    readonly known: ReadonlyMap<string, string>;
+    readonly forwarded: ReadonlyMap<string, string>;
+  }): void {
     const lost = (was: ReadonlyMap<string, string> | undefined, want: ReadonlyMap<string, string>, has: ReadonlyMap<string, string>): string[] => [...want].filter(([key, value]) => was?.get(key) === value && has.get(key) !== value).map(([key]) => key);
     const routes = lost(before?.routes, wanted.routes, there.routed), entries = [...lost(before?.neighbours, wanted.neighbours, there.known), ...lost(before?.forwardings, wanted.forwardings, there.forwarded)];
     if (routes.length > 0 || entries.length > 0) log.warn("ways to other nodes' pods are gone from the kernel, made again", { routes, entries });
@@ -71,7 +75,10 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
       const known = netlink.neighbours(device), forwarded = netlink.forwardings(device);
       for (const one of known) if (!neighbours.has(one.ip)) netlink.removeNeighbour(one);
       for (const one of forwarded) if (forwardings.get(one.mac) !== one.ip) netlink.removeForwarding(one);
-      tellWhatIsGone(made, { routes, neighbours, forwardings }, { routed: new Map(routed.filter((one) => one.device === device).map(({ to, via = "" }) => [to, via])), known: new Map(known.map(({ ip, mac }) => [ip, mac])), forwarded: new Map(forwarded.map(({ mac, ip }) => [mac, ip])) });
+      tellWhatIsGone(made, { routes, neighbours, forwardings }, {
+        routed: new Map(routed.filter((one) => one.device === device).map(({ to, via = "" }) => [to, via])), known: new Map(known.map(({ ip, mac }) => [ip, mac])),
+        forwarded: new Map(forwarded.map(({ mac, ip }) => [mac, ip])),
+      });
       for (const [mac, ip] of forwardings) if (!forwarded.some((one) => one.mac === mac && one.ip === ip)) netlink.replaceForwarding({ device, mac, ip });
       for (const [ip, mac] of neighbours) if (!known.some((one) => one.mac === mac && one.ip === ip)) netlink.replaceNeighbour({ device, mac, ip });
       for (const [to, via] of routes) if (!routed.some((one) => one.device === device && one.to === to && one.via === via)) netlink.replaceRoute({ to, via, device, onlink: true, protocol: ROUTE_PROTOCOL });

@@ -45,7 +45,10 @@ function threadOf(directory: string, cpu: number, numaNode: number): Thread[] {
   if (coreId === undefined || read(join(directory, "online")) === "0") return [];
   const caches = numbered(join(directory, "cache"), "index").map((index) => join(directory, "cache", `index${index}`)).filter((path) => Number(read(join(path, "level")) ?? 0) > 2);
   const cache = caches[0];
-  return [{ cpu, coreId: Number(coreId), socket: Math.max(0, Number(read(join(directory, "topology/physical_package_id")) ?? 0)), numaNode, cache: cache === undefined ? undefined : { id: Number(read(join(cache, "id")) ?? 0), cpus: bitsIn(read(join(cache, "shared_cpu_map")) ?? "") } }];
+  return [{
+    cpu, coreId: Number(coreId), socket: Math.max(0, Number(read(join(directory, "topology/physical_package_id")) ?? 0)), numaNode,
+    cache: cache === undefined ? undefined : { id: Number(read(join(cache, "id")) ?? 0), cpus: bitsIn(read(join(cache, "shared_cpu_map")) ?? "") },
+  }];
 }
 
 function placesOf(threads: readonly Thread[]): CpuPlace[] {

@@ -13,7 +13,9 @@ export function openHcn(libraries: { readonly network: string; readonly compute:
   const hcn = library(libraries.network, {
     HcnEnumerateNetworks: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnEnumerateEndpoints: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnEnumerateLoadBalancers: { args: ["ptr", "ptr", "ptr"], returns: "u32" },
     HcnOpenNetwork: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnOpenEndpoint: { args: ["ptr", "ptr", "ptr"], returns: "u32" }, HcnOpenLoadBalancer: { args: ["ptr", "ptr", "ptr"], returns: "u32" },
-    HcnQueryNetworkProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnQueryEndpointProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnQueryLoadBalancerProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },
+    HcnQueryNetworkProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },
+    HcnQueryEndpointProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },
+    HcnQueryLoadBalancerProperties: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },
     HcnCloseNetwork: { args: ["ptr"], returns: "u32" }, HcnCloseEndpoint: { args: ["ptr"], returns: "u32" }, HcnCloseLoadBalancer: { args: ["ptr"], returns: "u32" },
     HcnDeleteNetwork: { args: ["ptr", "ptr"], returns: "u32" }, HcnDeleteEndpoint: { args: ["ptr", "ptr"], returns: "u32" }, HcnDeleteLoadBalancer: { args: ["ptr", "ptr"], returns: "u32" },
     HcnCreateNetwork: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnCreateEndpoint: { args: ["ptr", "ptr", "ptr", "ptr", "ptr"], returns: "u32" }, HcnCreateLoadBalancer: { args: ["ptr", "ptr", "ptr", "ptr"], returns: "u32" },

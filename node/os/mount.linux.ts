@@ -20,7 +20,10 @@ const MNT_DETACH = 2, UMOUNT_NOFOLLOW = 8;
 /** Flags of a mount that a read-only remount must repeat, or a user namespace's owner is refused. */
 const KEPT_BY_REMOUNT: readonly string[] = ["nosuid", "nodev", "noexec", "noatime", "nodiratime", "relatime"];
 
-const ERRNO: Readonly<Record<number, string>> = { 1: "EPERM", 2: "ENOENT", 5: "EIO", 12: "ENOMEM", 13: "EACCES", 15: "ENOTBLK", 16: "EBUSY", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 36: "ENAMETOOLONG", 40: "ELOOP" };
+const ERRNO: Readonly<Record<number, string>> = {
+  1: "EPERM", 2: "ENOENT", 5: "EIO", 12: "ENOMEM", 13: "EACCES", 15: "ENOTBLK", 16: "EBUSY", 18: "EXDEV", 19: "ENODEV", 20: "ENOTDIR", 22: "EINVAL", 28: "ENOSPC",
+  30: "EROFS", 36: "ENAMETOOLONG", 40: "ELOOP",
+};
 
 export function linuxMounts(): Mounts {
   const libc = openLibc();

@@ -34,7 +34,15 @@ export interface Netlink extends Disposable {
   /** Both return the new interface's index. */
   addBridge(name: string, options: { readonly mtu: number; readonly mac: string }): number;
   addVxlan(name: string, options: VxlanOptions & { readonly mtu: number; readonly mac: string }): number;
-  setLink(index: number, change: { readonly up?: boolean; readonly mtu?: number; readonly mac?: string; /** The bridge it is a port of. */ readonly master?: number; /** Whether that sends frames back to where they came from. */ readonly hairpin?: boolean }): void;
+  setLink(index: number, change: {
+    readonly up?: boolean;
+    readonly mtu?: number;
+    readonly mac?: string;
+    /** The bridge it is a port of. */
+    readonly master?: number;
+    /** Whether that sends frames back to where they came from. */
+    readonly hairpin?: boolean;
+  }): void;
   removeLink(index: number): void;
   /** "10.42.0.1/24" */
   addresses(index: number): string[];
@@ -76,7 +84,10 @@ export function netlinkOver(socket: NetlinkSocket): Netlink {
     return link(name)!.index;
   };
   const setLink: Netlink["setLink"] = (index, { up, mtu, mac, master, hairpin }) => {
-    ask(RTM.NEWLINK, 0, linkHeader(index, up), ...(mtu === undefined ? [] : [attribute(IFLA.MTU, u32(mtu))]), ...(mac === undefined ? [] : [attribute(IFLA.ADDRESS, macBytes(mac))]), ...(master === undefined ? [] : [attribute(IFLA.MASTER, u32(master))]));
+    ask(
+      RTM.NEWLINK, 0, linkHeader(index, up), ...(mtu === undefined ? [] : [attribute(IFLA.MTU, u32(mtu))]),
+      ...(mac === undefined ? [] : [attribute(IFLA.ADDRESS, macBytes(mac))]), ...(master === undefined ? [] : [attribute(IFLA.MASTER, u32(master))]),
+    );
     if (hairpin !== undefined) ask(RTM.SETLINK, 0, linkHeader(index, undefined, AF.bridge), nested(IFLA.PROTINFO, attribute(BRPORT_HAIRPIN, u8(hairpin ? 1 : 0))));
   };
   const neighbourMessage = (family: number, flags: number, { device, ip, mac }: Neighbour): Uint8Array[] =>

@@ -125,7 +125,10 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
       const name = `pods${family}/${key}`;
       if (!sets.has(name)) {
         const members = podsOfPeer(peer, namespace);
-        sets.set(name, memory.recall(name, [members], () => ({ kind: "set", definition: `typeof ${ipOf(family)} saddr;`, elements: new Map(members.flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) })));
+        sets.set(
+          name,
+          memory.recall(name, [members], () => ({ kind: "set", definition: `typeof ${ipOf(family)} saddr;`, elements: new Map(members.flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) })),
+        );
       }
       return { text: `${ipOf(family)} ${side} @${name}`, family };
     });

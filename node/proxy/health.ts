@@ -158,7 +158,15 @@ export function proxyStatusListener({ metrics, mode, zpages, configz }: ProxySta
   };
 }
 
-export function proxyHealthListener({ health, node, clock, healthz, livez }: { readonly health: ProxyHealth; readonly node: () => Readonly<Node> | undefined; readonly clock: Clock; readonly healthz: Counter; readonly livez: Counter }): RequestListener {
+interface Options {
+  readonly health: ProxyHealth;
+  readonly node: () => Readonly<Node> | undefined;
+  readonly clock: Clock;
+  readonly healthz: Counter;
+  readonly livez: Counter;
+}
+
+export function proxyHealthListener({ health, node, clock, healthz, livez }: Options): RequestListener {
   return ({ url }, response) => {
     const path = url?.split("?")[0];
     if (path !== "/healthz" && path !== "/livez") return void response.writeHead(404).end("404 page not found\n");

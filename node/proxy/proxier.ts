@@ -107,7 +107,11 @@ export class Proxier {
 
   #table(family: Family): NftTable {
     const { nft, table, ranges, nodePortCidrs, log, metrics } = this.#deps;
-    return new NftTable({ nft, frame: { table, family, clusterCidrs: this.#clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: nodePortCidrs && ofFamily(nodePortCidrs, family) }, log, onLeftover: () => metrics.cleanupFailures.inc({ ip_family: `IPv${family}` }) });
+    return new NftTable({
+      nft,
+      frame: { table, family, clusterCidrs: this.#clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: nodePortCidrs && ofFamily(nodePortCidrs, family) },
+      log, onLeftover: () => metrics.cleanupFailures.inc({ ip_family: `IPv${family}` }),
+    });
   }
 }
 

@@ -192,7 +192,11 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         over.abort();
         await importing;
       });
-      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), endStrayProcesses({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
+      await settleAll([
+        supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit),
+        endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), endStrayProcesses({ socket: paths.socket }, { cri, clock, log }, quit),
+        removeDeadSockets({}, { clock, log }, quit),
+      ]);
     },
   };
 }

@@ -1,5 +1,6 @@
 /** What the checks have in common: a pod's containers of all kinds, and lists as upstream words them. */
 import type { Container, EphemeralContainer, PodSpec, SecurityContext } from "../../api/gen/core.v1.ts";
+import { compareText } from "../../api/meta/compare-text.ts";
 
 export type AnyContainer = Readonly<Container | EphemeralContainer>;
 
@@ -23,7 +24,7 @@ export function checkedOf(annotations: Readonly<Record<string, string>> | undefi
 export function joinQuoted(items: Iterable<string>): string { return [...items].map((item) => `"${item}"`).join(", "); }
 
 /** Each once, in the order of their bytes. */
-export function sorted(items: Iterable<string>): string[] { return [...new Set(items)].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0)); }
+export function sorted(items: Iterable<string>): string[] { return [...new Set(items)].sort(compareText); }
 
 export function plural(singular: string, several: string, count: number): string { return count === 1 ? singular : several; }
 

@@ -53,7 +53,11 @@ function namespaceOf({ namespaced }: ResourceRef, { namespace: wanted = "" }: Pa
   return namespace;
 }
 
-async function find(ref: ResourceRef, { name = "", selector }: ParamRef, { namespace, deps: { client }, signal }: { readonly namespace: string | undefined; readonly deps: ParamDeps; readonly signal: AbortSignal }): Promise<readonly Readonly<ApiObject>[]> {
+async function find(ref: ResourceRef, { name = "", selector }: ParamRef, { namespace, deps: { client }, signal }: {
+  readonly namespace: string | undefined;
+  readonly deps: ParamDeps;
+  readonly signal: AbortSignal;
+}): Promise<readonly Readonly<ApiObject>[]> {
   if (name !== "") {
     if (selector) throw new Error("paramRef.name and paramRef.selector are mutually exclusive");
     try {

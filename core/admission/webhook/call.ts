@@ -52,7 +52,10 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   const body = encodeJson(review);
   try {
     for (let retries = 0; ; retries++) {
-      const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, self: address.self, connect: (fresh) => address.connect(either, fresh), body, authorization: address.authorization, traceparent }, either).catch(unanswered);
+      const { status, contentType, retryAfterSeconds, text } = await exchange(
+        { target: address.path + query, host: address.host, self: address.self, connect: (fresh) => address.connect(either, fresh), body, authorization: address.authorization, traceparent },
+        either,
+      ).catch(unanswered);
       const problem = contentType === undefined ? undefined : mediaTypeProblem(contentType);
       if (problem !== undefined) throw internalError(new Error(`mime: ${problem}`));
       if (status >= 200 && status <= 206) return parsed(text, status, contentType ?? "application/json");
@@ -107,12 +110,24 @@ function failureTold(text: string): string | undefined {
 }
 
 interface Answer { readonly status: number; readonly contentType: string | undefined; readonly retryAfterSeconds: number | undefined; readonly text: string }
-interface Exchange { readonly target: string; readonly host: string; readonly self: Self | undefined; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly authorization: string | undefined; readonly traceparent: string | undefined }
+interface Exchange {
+  readonly target: string;
+  readonly host: string;
+  readonly self: Self | undefined;
+  connect(fresh: boolean): Promise<Held>;
+  readonly body: Uint8Array;
+  readonly authorization: string | undefined;
+  readonly traceparent: string | undefined;
+}
 
 async function exchange(asked: Exchange, signal: AbortSignal): Promise<Answer> {
   if (asked.self) return await ownAnswer(asked.self, asked, signal);
   const { target, host, connect, body, authorization, traceparent } = asked;
-  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(authorization ? [["Authorization", authorization] as const] : []), ...(traceparent ? [["Traceparent", traceparent] as const] : []), ["Accept-Encoding", "gzip"]] as const;
+  const headers = [
+    ["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"],
+    ["Content-Type", "application/json"], ...(authorization ? [["Authorization", authorization] as const] : []),
+    ...(traceparent ? [["Traceparent", traceparent] as const] : []), ["Accept-Encoding", "gzip"],
+  ] as const;
   const response = await askKept(connect, () => ({ method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }), signal);
   const header = (wanted: string): string | undefined => response.headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
   const retryAfter = header("retry-after") ?? "";
@@ -124,7 +139,10 @@ async function exchange(asked: Exchange, signal: AbortSignal): Promise<Answer> {
 
 async function ownAnswer(self: Self, { target, body, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
   const [path = "", query = ""] = target.split("?");
-  const headers = [["user-agent", "kube-apiserver-admission"], ["accept", "application/json, */*"], ["content-type", "application/json"], ["content-length", String(body.length)], ...(traceparent ? [["traceparent", traceparent] as const] : [])] as const;
+  const headers = [
+    ["user-agent", "kube-apiserver-admission"], ["accept", "application/json, */*"], ["content-type", "application/json"], ["content-length", String(body.length)],
+    ...(traceparent ? [["traceparent", traceparent] as const] : []),
+  ] as const;
   const answer = await self({ path, query, headers, body, signal });
   return { status: answer.status, contentType: answer.contentType, retryAfterSeconds: undefined, text: Buffer.from(answer.body).toString() };
 }

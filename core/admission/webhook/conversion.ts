@@ -200,7 +200,10 @@ function checked(field: "labels" | "annotations", value: unknown, original: Read
 
 function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
   const bytes = Object.entries(annotations).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
-  return [...Object.keys(annotations).flatMap((key) => qualifiedName(key.toLowerCase()).map((problem) => invalid("metadata.annotation", key, problem))), ...(bytes > ANNOTATIONS_BYTES_MAX ? [tooLong("metadata.annotation", ANNOTATIONS_BYTES_MAX)] : [])];
+  return [
+    ...Object.keys(annotations).flatMap((key) => qualifiedName(key.toLowerCase()).map((problem) => invalid("metadata.annotation", key, problem))),
+    ...(bytes > ANNOTATIONS_BYTES_MAX ? [tooLong("metadata.annotation", ANNOTATIONS_BYTES_MAX)] : []),
+  ];
 }
 
 function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }

@@ -62,7 +62,10 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
     const host = `${serverName}:${port}`;
     const full = joined(path);
     const { authorization, client } = shownTo(host, deps);
-    return { self: selfAt(host, deps), url: `https://${host}${full}`, host, path: full, authorization, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, client, signal }, fresh) };
+    return {
+      self: selfAt(host, deps), url: `https://${host}${full}`, host, path: full, authorization,
+      connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, client, signal }, fresh),
+    };
   }
   const whole = new URL(url ?? ""), { hostname, port, host, pathname } = whole;
   const plain = hostOf(whole);
@@ -115,7 +118,9 @@ export async function endpointOf({ services, endpointSlices, random }: DialDeps,
   const slices = [...endpointSlices.inNamespace(namespace)].filter(({ metadata }) => metadata.labels?.["kubernetes.io/service-name"] === name);
   const candidates = slices.flatMap((slice) => {
     const target = slice.ports?.find((one) => (one.name ?? "") === (servicePort.name ?? ""))?.port;
-    return target === undefined ? [] : (slice.endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false).map(({ addresses, nodeName }) => ({ host: addresses[0]!, port: target, nodeName, preferred: slice.addressType === ipFamilies[0] }));
+    return target === undefined ? [] : (slice.endpoints ?? []).filter(({ conditions }) => conditions?.ready !== false).map(({ addresses, nodeName }) => ({
+      host: addresses[0]!, port: target, nodeName, preferred: slice.addressType === ipFamilies[0],
+    }));
   });
   const first = candidates.filter(({ preferred }) => preferred);
   const pool = first.length > 0 ? first : candidates;

@@ -15,6 +15,7 @@ export function refuseOtherType(told: { readonly apiVersion: string; readonly ki
   const { group, version, kind } = gvkOf({ apiVersion: told.apiVersion, kind: told.kind || expected.kind });
   if (version === "") return;
   if (told.apiVersion === "v1" && UNVERSIONED.has(kind)) throw new Error(`converting (v1.${kind}) to (${expected.version}.${expected.kind}): unknown conversion`);
-  if (kind !== expected.kind || group !== expected.group || !REVIEW_VERSIONS.includes(version as ReviewVersion)) throw new Error(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(told.apiVersion)} in scheme ${JSON.stringify(SCHEME)}`);
+  if (kind !== expected.kind || group !== expected.group || !REVIEW_VERSIONS.includes(version as ReviewVersion))
+    throw new Error(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(told.apiVersion)} in scheme ${JSON.stringify(SCHEME)}`);
   if (version !== expected.version) throw new Error(`converting (${version}.${expected.kind}) to (${expected.version}.${expected.kind}): unknown conversion`);
 }

@@ -24,8 +24,15 @@ export function reviewVersionOf(accepted: readonly string[] = []): ReviewVersion
 
 export interface Shown { readonly object: Readonly<ApiObject> | undefined; readonly oldObject: Readonly<ApiObject> | undefined }
 
+interface Asked {
+  readonly uid: string;
+  readonly version?: ReviewVersion;
+  readonly requestKind: GroupVersionKind;
+  readonly shown: Shown;
+}
+
 /** `requestKind`: of what was sent, whatever the webhook is shown. */
-export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Invocation, "resource" | "kind">, { uid, version: reviewVersion = "v1", requestKind, shown: { object, oldObject } }: { readonly uid: string; readonly version?: ReviewVersion; readonly requestKind: GroupVersionKind; readonly shown: Shown }): AdmissionReview {
+export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Invocation, "resource" | "kind">, { uid, version: reviewVersion = "v1", requestKind, shown: { object, oldObject } }: Asked): AdmissionReview {
   const { group, version, subresource, name, namespace, operation, user, dryRun, options } = request;
   return {
     kind: KIND, apiVersion: `${GROUP}/${reviewVersion}`,

@@ -156,7 +156,12 @@ async function wantedBy({ webhook: { name, failurePolicy }, conditions }: Hook, 
 }
 
 /** The request in the version the webhook asks for. Throws 500 if its objects cannot be had in that; of webhooks that mutate it is said twice. */
-async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version, mutates }: { readonly versions: ObjectVersions; readonly uid: string; readonly version?: ReviewVersion; readonly mutates: boolean }): Promise<AdmissionReview> {
+async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version, mutates }: {
+  readonly versions: ObjectVersions;
+  readonly uid: string;
+  readonly version?: ReviewVersion;
+  readonly mutates: boolean;
+}): Promise<AdmissionReview> {
   const ordered = (object: Readonly<ApiObject> | undefined) => object && versions.inOrder(object);
   const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal).catch((error: unknown) => { throw internalError(mutates ? internalError(error) : error); }));
   return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: ordered(await show(request.object)), oldObject: await show(request.oldObject) } });
@@ -244,7 +249,9 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
     configuration: invocation.hook.uid.split("/")[0]!, webhook: name, resource: formatGvr(resourceOf(request)), subresource: request.subresource, operation: request.operation, UID: uid,
   });
   const call = span?.child("HTTP POST", 3, { "http.request.method": "POST" });
-  const answer = await ask({ config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: call?.traceparent, signal }, deps).finally(() => call?.end()).then((told) => decodedReview(told, version)).catch((error: Error) => {
+  const answer = await ask(
+    { config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: call?.traceparent, signal }, deps,
+  ).finally(() => call?.end()).then((told) => decodedReview(told, version)).catch((error: Error) => {
     span?.end();
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
   });

@@ -100,7 +100,11 @@ function mediaTypeOf(contentType: string): string | undefined {
 }
 
 /** What upstream's router makes sure of first: that a media type of the route is among those that are accepted, whatever their parameters. Throws a StatusError, 406. */
-export function checkRoute(accept: string, { cbor, types = encodings({ cbor }).map((encoding) => MEDIA_TYPES[encoding]), streams = false }: { readonly types?: readonly string[]; readonly streams?: boolean; readonly cbor?: boolean | undefined } = {}): void {
+export function checkRoute(accept: string, { cbor, types = encodings({ cbor }).map((encoding) => MEDIA_TYPES[encoding]), streams = false }: {
+  readonly types?: readonly string[];
+  readonly streams?: boolean;
+  readonly cbor?: boolean | undefined;
+} = {}): void {
   const accepted = accept.split(",").map((clause) => clause.split(";", 1)[0]!.trim());
   const produced = streams ? [...types, ...streamTypes(cbor)] : types;
   if (accept === "" || accepted.some((type) => type === "*/*" || produced.includes(type))) return;

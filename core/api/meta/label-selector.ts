@@ -8,6 +8,7 @@
  * Source: kubernetes v1.36 apimachinery/pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go, pkg/apis/meta/v1/validation/validation.go
  */
 import type { LabelSelector as ApiLabelSelector, LabelSelectorRequirement } from "../gen/meta.v1.ts";
+import { compareText } from "./compare-text.ts";
 import { child, type FieldError, forbidden, index, invalid, required } from "./field-error.ts";
 import { goQuote } from "./go-quote.ts";
 import { LabelParser } from "./label-parser.ts";
@@ -27,7 +28,7 @@ export class LabelSelector {
   #rules: LabelRules | undefined;
 
   constructor(requirements: readonly LabelRequirement[], { nothing = false }: { readonly nothing?: boolean } = {}) {
-    this.requirements = requirements.length < 2 ? requirements : requirements.toSorted((a, b) => (a.key < b.key ? -1 : a.key > b.key ? 1 : 0));
+    this.requirements = requirements.length < 2 ? requirements : requirements.toSorted((a, b) => compareText(a.key, b.key));
     this.#nothing = nothing;
     this.#isLarge = requirements.length > ASKED_MAX || requirements.reduce((sum, { values }) => sum + values.length, 0) > ASKED_MAX;
   }

@@ -21,7 +21,10 @@ const KIND: Schema = {
   type: "string",
   description: "Kind is a string value representing the REST resource this object represents. Servers may infer this from the endpoint the client submits requests to. Cannot be updated. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
 };
-const EMBEDDED_API_VERSION: Schema = { ...API_VERSION, description: "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources" };
+const EMBEDDED_API_VERSION: Schema = {
+  ...API_VERSION,
+  description: "apiVersion defines the versioned schema of this representation of an object. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+};
 const EMBEDDED_KIND: Schema = { ...KIND, description: "kind is a string value representing the type of this object. In CamelCase. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds" };
 /** Of a schema and of its list. */
 export const SELECTABLE = "x-kubernetes-selectable-fields";

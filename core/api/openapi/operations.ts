@@ -6,6 +6,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/installer.go, apiserver/pkg/endpoints/openapi/openapi.go
  */
+import { compareText } from "../meta/compare-text.ts";
 import { formatApiVersion, type GroupVersion, type GroupVersionKind } from "../meta/gvk.ts";
 import type { Facts, Type } from "../schema/facts.ts";
 import type { HttpMethod, ResourceRow, Subresource } from "../schema/resources.ts";
@@ -75,12 +76,18 @@ export function rootOf(groupVersion: GroupVersion): string { return `/${groupVer
 /** Everything under a group version's path, its own resource list first. Of a group that consists of custom resources nobody tells that list. */
 export function operationsOf(groupVersion: GroupVersion, rows: readonly ResourceRow[], options: OperationOptions): Operation[] {
   const version = new Version(groupVersion, options);
-  const operations = [...(isCustom(rows) ? [] : [version.resourceList()]), ...rows.flatMap((row) => [...version.collection(row), ...version.item(row), ...version.watches(row), ...row.subresources.flatMap((subresource) => version.subresource(row, subresource))])];
+  const operations = [
+    ...(isCustom(rows) ? [] : [version.resourceList()]),
+    ...rows.flatMap((row) => [...version.collection(row), ...version.item(row), ...version.watches(row), ...row.subresources.flatMap((subresource) => version.subresource(row, subresource))]),
+  ];
   return options.cbor && !isCustom(rows) ? operations.map((operation) => ({ ...operation, consumes: withCbor(operation.consumes), produces: withCbor(operation.produces) })) : operations;
 }
 
 /** Each after what it is most like. */
-const CBOR_AFTER: Readonly<Record<string, string>> = { "application/vnd.kubernetes.protobuf": "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch": "application/cbor-seq", "application/apply-patch+yaml": "application/apply-patch+cbor" };
+const CBOR_AFTER: Readonly<Record<string, string>> = {
+  "application/vnd.kubernetes.protobuf": "application/cbor", "application/vnd.kubernetes.protobuf;stream=watch": "application/cbor-seq",
+  "application/apply-patch+yaml": "application/apply-patch+cbor",
+};
 
 function withCbor(types: readonly string[]): readonly string[] { return types.flatMap((type) => [type, ...(CBOR_AFTER[type] === undefined ? [] : [CBOR_AFTER[type]])]); }
 
@@ -232,7 +239,7 @@ class Version {
     return {
       path: place.path, method, id, description, tag: this.#tag, action, kind: kind ?? { group, version, kind: row.kind }, body, consumes, produces, responses,
       parameters: [...new Map([...place.parameters, ...(unpretty ? [] : [PRETTY]), ...query].map((parameter) => [`${parameter.in} ${parameter.name}`, parameter])).values()]
-        .sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : a.in < b.in ? -1 : 1),
+        .sort((a, b) => compareText(a.name, b.name) || compareText(a.in, b.in)),
     };
   }
 

@@ -4,13 +4,14 @@
  * Source: kubernetes v1.36 apiserver/pkg/storageversion/manager.go, apiserver/pkg/endpoints/installer.go
  */
 import type { ServerStorageVersion } from "../gen/apiserverinternal.v1alpha1.ts";
+import { compareText } from "../meta/compare-text.ts";
 import { formatApiVersion } from "../meta/gvk.ts";
 import type { ResourceRow } from "./resources.ts";
 
 /** By "<group>.<plural>", in the order of both; what is served in two groups is under the first. `known`: served or not. */
 export function storageVersionsOf(served: readonly ResourceRow[], known: readonly ResourceRow[]): Map<string, Omit<ServerStorageVersion, "apiServerID">> {
   const entries = new Map<string, Omit<ServerStorageVersion, "apiServerID">>();
-  const stored = served.filter(({ custom, storedAs }) => !custom && storedAs !== undefined).toSorted((a, b) => (a.group === b.group ? compare(a.plural, b.plural) : compare(a.group, b.group)));
+  const stored = served.filter(({ custom, storedAs }) => !custom && storedAs !== undefined).toSorted((a, b) => (a.group === b.group ? compareText(a.plural, b.plural) : compareText(a.group, b.group)));
   const seen = new Set<string>();
   for (const { group, plural, kind, storedAs } of stored) {
     const home = `${storedAs!} ${kind}`;
@@ -22,5 +23,3 @@ export function storageVersionsOf(served: readonly ResourceRow[], known: readonl
   }
   return entries;
 }
-
-function compare(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }

@@ -4,6 +4,7 @@
  * Source: github.com/coreos/go-oidc v2 oidc.go (idToken, audience, jsonTime), verify.go
  */
 import { goQuote } from "../../api/meta/go-quote.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 import type { Claims } from "../../pki/jwt.ts";
 
 type Check = (value: unknown, name: string) => void;
@@ -54,11 +55,6 @@ function record(value: unknown, name: string, type: string): Readonly<Record<str
   return value as Readonly<Record<string, unknown>>;
 }
 
-function wrong(value: unknown, name: string, type: string, struct = "idToken"): Error { return problem(`json: cannot unmarshal ${jsonKind(value)} into Go struct field ${struct}.${name} of type ${type}`); }
+function wrong(value: unknown, name: string, type: string, struct = "idToken"): Error { return problem(`json: cannot unmarshal ${jsonKindOf(value)} into Go struct field ${struct}.${name} of type ${type}`); }
 
 function problem(what: string): Error { return new Error(`oidc: failed to unmarshal claims: ${what}`); }
-
-/** As Go's decoder names what it has met. */
-export function jsonKind(value: unknown): string {
-  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-}

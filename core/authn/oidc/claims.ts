@@ -1,8 +1,8 @@
 /** Whom a token's claims stand for, as the configuration says. Pure. Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/oidc/oidc.go */
 import { goQuote } from "../../api/meta/go-quote.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Claims } from "../../pki/jwt.ts";
-import { jsonKind } from "./claim-types.ts";
 import type { JwtAuthenticator } from "./configuration.ts";
 
 const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
@@ -105,4 +105,4 @@ function explained<T>(what: string, evaluate: () => T): T {
   }
 }
 
-function wrongType(value: unknown, wanted: string): string { return `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${wanted}`; }
+function wrongType(value: unknown, wanted: string): string { return `json: cannot unmarshal ${jsonKindOf(value)} into Go value of type ${wanted}`; }

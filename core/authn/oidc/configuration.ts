@@ -122,7 +122,10 @@ function readAuthenticator(fields: Fields, { disallowedIssuers, problems }: Read
   mappings.end();
   const usesVerified = [username?.expression, ...extra.map(({ expression }) => expression), ...claimRules.map(({ expression }) => expression)].some((one) => one?.usesClaim("email_verified"));
   if (username?.expression?.usesClaim("email") && !usesVerified)
-    problems.push(invalid(`${mappings.path}.username.expression`, username.expression.text, "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression"));
+    problems.push(invalid(
+      `${mappings.path}.username.expression`, username.expression.text,
+      "claims.email_verified must be used in claimMappings.username.expression or claimMappings.extra[*].valueExpression or claimValidationRules[*].expression when claims.email is used in claimMappings.username.expression",
+    ));
   const userRules = readUserRules(fields.objects("userValidationRules"), problems);
   fields.end();
   return { issuer, username: username ?? { claim: "", prefix: "" }, groups, uid, extra, requiredClaims, claimRules, userRules };

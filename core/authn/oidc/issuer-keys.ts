@@ -25,7 +25,14 @@ const TIMEOUT_MS = 30_000;
 /** Between two questions, whatever tokens are shown: an issuer is not to be flooded by who sends us nonsense. */
 const PAUSE_MS = 10_000;
 
-interface Options { readonly url: string; readonly discoveryUrl: string; readonly ca?: string | undefined; readonly clock: Clock; /** Is told of each fetch: the keys' text, undefined when there is none. */ readonly fetched?: ((keySet: string | undefined) => void) | undefined }
+interface Options {
+  readonly url: string;
+  readonly discoveryUrl: string;
+  readonly ca?: string | undefined;
+  readonly clock: Clock;
+  /** Is told of each fetch: the keys' text, undefined when there is none. */
+  readonly fetched?: ((keySet: string | undefined) => void) | undefined;
+}
 
 export function issuerKeys({ url, discoveryUrl, ca, clock, fetched = () => undefined }: Options): IssuerKeys {
   let keys: readonly IssuerKey[] = [];

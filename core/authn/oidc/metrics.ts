@@ -16,7 +16,11 @@ const SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** `serverId`: this server's, among several. */
 export function oidcMetrics(metrics: Metrics, { serverId, clock }: { readonly serverId: string; readonly clock: Pick<Clock, "nowMs"> }): OidcMetrics {
-  const latency = metrics.histogram("apiserver_authentication_jwt_authenticator_latency_seconds", "[ALPHA] Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss only (i.e. when the token is not found in the cache).", SECONDS);
+  const latency = metrics.histogram(
+    "apiserver_authentication_jwt_authenticator_latency_seconds",
+    "[ALPHA] Latency of jwt authentication operations in seconds. This is the time spent authenticating a token for cache miss only (i.e. when the token is not found in the cache).",
+    SECONDS,
+  );
   const apiserver_id_hash = hashLabel(serverId);
   const fetches = new Map<string, Map<"success" | "failure", number>>();
   const keySets = new Map<string, string>();

@@ -5,6 +5,7 @@
  *
  * Source: cel-go ext/formatting.go
  */
+import { compareText } from "../../api/meta/compare-text.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { ERROR, type Kind, type Type } from "../check/type.ts";
 import type { Checked } from "../check/checker.ts";
@@ -142,7 +143,7 @@ function mapText(map: Mapping): string {
     if (!["string", "bool", "int", "uint"].includes(kind)) throw during(new FormatError(`no formatting function for map key of type ${name}`));
     return [nested(key), nested(map.find(key)!)] as const;
   });
-  return `{${entries.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)).map(([key, value]) => `${key}:${value}`).join(", ")}}`;
+  return `{${entries.sort(([a], [b]) => compareText(a, b)).map(([key, value]) => `${key}:${value}`).join(", ")}}`;
 }
 
 /** In a list or a map: as it would be written in an expression. */

@@ -110,7 +110,10 @@ export function attachDetachController({ client, informers, events, clock, metri
   function plannedDisks(key: ObjectKey, node: Readonly<Node>): DiskPlan {
     return planDisks({
       node, wanted: disksOn(key), forceDetach, idleMs: (name) => waits.idleMs(diskKey(key, name)),
-      elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : []), ...[...ofGone].flatMap(([gone, names]) => (names.includes(name) ? [gone] : []))].filter((one) => one !== key),
+      elsewhere: (name) => [
+        ...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : []),
+        ...[...ofGone].flatMap(([gone, names]) => (names.includes(name) ? [gone] : [])),
+      ].filter((one) => one !== key),
     });
   }
 

@@ -43,7 +43,11 @@ const AGAIN_MS_MAX = 1_000_000;
 /** Who signs for a signer name; undefined: not us. */
 export type AuthorityFor = (signerName: string) => Authority | undefined;
 
-export function csrApprovingController({ client, informers, clock, approveServing, serverNames = [] }: Deps & { readonly approveServing: boolean; /** What API servers are called: no node's names. */ readonly serverNames?: readonly string[] | undefined }): Controller {
+export function csrApprovingController({ client, informers, clock, approveServing, serverNames = [] }: Deps & {
+  readonly approveServing: boolean;
+  /** What API servers are called: no node's names. */
+  readonly serverNames?: readonly string[] | undefined;
+}): Controller {
   const revoked = revocations({ client, informers, clock });
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const nodes = informers.of(NODES);
@@ -88,7 +92,10 @@ export function csrApprovingController({ client, informers, clock, approveServin
     if (csr.spec.signerName === KUBELET_SERVING) return !isExpired && servesItself(csr, request) ? approved("Auto approving kubelet serving certificate: its names are those of its Node.") : undefined;
     if (kubeletClientProblem(request, usagesOf(csr)) !== undefined) return undefined;
     if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) {
-      if (isExpired) return revoked.denial(csr) ?? (isOwnNode(csr, nodes.get(objectKey("", nodeNameOf(csr)))) ? approved("Auto approving self kubelet client certificate of a node whose last one has expired.") : { type: "Denied", status: "True", reason: "NodeGone", message: `node ${nodeNameOf(csr)} is no more, or another machine` });
+      if (isExpired)
+        return revoked.denial(csr) ?? (isOwnNode(csr, nodes.get(objectKey("", nodeNameOf(csr)))) ? approved("Auto approving self kubelet client certificate of a node whose last one has expired.") : {
+          type: "Denied", status: "True", reason: "NodeGone", message: `node ${nodeNameOf(csr)} is no more, or another machine`,
+        });
       return approved("Auto approving self kubelet client certificate after SubjectAccessReview.");
     }
     if (!(await mayCreate(csr, "nodeclient", signal))) return undefined;
@@ -121,7 +128,12 @@ export function csrApprovingController({ client, informers, clock, approveServin
   }
 }
 
-export function csrSigningController({ client, informers, clock, authorityFor, lifetimeMs = LIFETIME_MS, releasedMs = 0 }: Deps & { readonly authorityFor: AuthorityFor; readonly lifetimeMs?: number | undefined; /** A moment that is certainly past. */ readonly releasedMs?: number | undefined }): Controller {
+export function csrSigningController({ client, informers, clock, authorityFor, lifetimeMs = LIFETIME_MS, releasedMs = 0 }: Deps & {
+  readonly authorityFor: AuthorityFor;
+  readonly lifetimeMs?: number | undefined;
+  /** A moment that is certainly past. */
+  readonly releasedMs?: number | undefined;
+}): Controller {
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const requestClient = client.resource(CERTIFICATE_SIGNING_REQUESTS);
   const revoked = revocations({ client, informers, clock });

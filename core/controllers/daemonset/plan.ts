@@ -128,7 +128,11 @@ function replaceInPlace(world: World, byNode: ReadonlyMap<string, Pods>, unavail
   return [...broken, ...serving.slice(0, Math.max(0, unavailableMax - unavailable))];
 }
 
-function replaceBySurge(world: World, byNode: ReadonlyMap<string, Pods>, { fits, surge, wanted }: { readonly fits: ReadonlyMap<string, Fit>; readonly surge: number; readonly wanted: number }): { readonly create: readonly string[]; readonly remove: Pods } {
+function replaceBySurge(world: World, byNode: ReadonlyMap<string, Pods>, { fits, surge, wanted }: {
+  readonly fits: ReadonlyMap<string, Fit>;
+  readonly surge: number;
+  readonly wanted: number;
+}): { readonly create: readonly string[]; readonly remove: Pods } {
   const available = (pod: Readonly<Pod>): boolean => isAvailable(pod, world.set.spec.minReadySeconds ?? 0, world.nowMs);
   let [surging, serving] = [0, 0];
   const remove: Readonly<Pod>[] = [];

@@ -58,7 +58,10 @@ export function deviceTaintEvictionControllers({ client, informers, events, cloc
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "device-taint-eviction-controller" });
   const deletions = metrics?.counter("device_taint_eviction_controller_pod_deletions_total", "[ALPHA] Total number of Pods deleted by DeviceTaintEvictionController since its start.").with({});
-  const lateness = metrics?.histogram("device_taint_eviction_controller_pod_deletion_duration_seconds", "[ALPHA] Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion via DeviceTaintEvictionController.", LATE).with({});
+  const lateness = metrics?.histogram(
+    "device_taint_eviction_controller_pod_deletion_duration_seconds",
+    "[ALPHA] Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion via DeviceTaintEvictionController.", LATE,
+  ).with({});
   const waiting = new Set<ObjectKey>(); // pods that are to go later
 
   const usersOf = (claim: Readonly<ResourceClaim>): ObjectKey[] => (claim.status?.reservedFor ?? []).filter(({ apiGroup = "", resource }) => apiGroup === "" && resource === "pods").map(({ name }) => objectKey(namespaceOf(claim), name));

@@ -72,7 +72,10 @@ export function ruleStatusController({ client, informers, clock, periodMs = 10_0
       if (Bun.deepEquals({ message: "", ...before }, next)) return;
       const { name, uid } = rule.metadata;
       const conditions = [{ ...next, lastTransitionTime: timestamp(nowMs) }];
-      await rules.caughtUp([await ruleClient.apply({ apiVersion: "resource.k8s.io/v1beta2", kind: "DeviceTaintRule", metadata: { name, uid }, status: { conditions } } as never, { signal, fieldManager: MANAGER, force: true, subresource: "status" })], signal);
+      await rules.caughtUp(
+        [await ruleClient.apply({ apiVersion: "resource.k8s.io/v1beta2", kind: "DeviceTaintRule", metadata: { name, uid }, status: { conditions } } as never, { signal, fieldManager: MANAGER, force: true, subresource: "status" })],
+        signal,
+      );
     },
   };
   return {

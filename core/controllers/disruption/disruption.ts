@@ -74,7 +74,11 @@ function budgetController({ client, informers, events, clock }: Deps): Controlle
       if (!signal.aborted) recorder.event(budget, "Warning", "CalculateExpectedPodCountFailed", `Failed to calculate the number of expected pods: ${messageOf(error)}`);
       throw error;
     });
-    if (scale.unmanaged.length > 0) recorder.event(budget, "Warning", "UnmanagedPods", `Pods selected by this PodDisruptionBudget (selector: ${formatSelector(budget.spec.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`);
+    if (scale.unmanaged.length > 0)
+      recorder.event(
+        budget, "Warning", "UnmanagedPods",
+        `Pods selected by this PodDisruptionBudget (selector: ${formatSelector(budget.spec.selector)}) were found to be unmanaged. As a result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.`,
+      );
     return scale.pods;
   }
 

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/endpoint/endpoints_controller.go, pkg/api/v1/endpoints/util.go
  */
 import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service } from "../../api/gen/core.v1.ts";
+import { compareText } from "../../api/meta/compare-text.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
 import { canonicalIp, hasAddress, hasOwnName, isHeadless, isIpv6, targetPorts } from "../endpointslice/service-endpoints.ts";
 import { isReady } from "../pod-state.ts";
@@ -72,17 +73,15 @@ export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubse
   }
   const byMembers = Map.groupBy(byPort.values(), ({ members }) => [...members].map(([key, { ready }]) => `${key} ${ready}`).toSorted().join("\n"));
   return [...byMembers.values()].map((entries): EndpointSubset => {
-    const members = [...(entries[0]?.members.values() ?? [])].toSorted((a, b) => compare(a.address.ip, b.address.ip) || compare(a.address.targetRef?.uid ?? "", b.address.targetRef?.uid ?? ""));
-    const ports = entries.flatMap(({ port }) => (port === undefined ? [] : [port])).toSorted((a, b) => compare(canonical(a), canonical(b)));
+    const members = [...(entries[0]?.members.values() ?? [])].toSorted((a, b) => compareText(a.address.ip, b.address.ip) || compareText(a.address.targetRef?.uid ?? "", b.address.targetRef?.uid ?? ""));
+    const ports = entries.flatMap(({ port }) => (port === undefined ? [] : [port])).toSorted((a, b) => compareText(canonical(a), canonical(b)));
     const [ready, notReady] = [members.filter((one) => one.ready), members.filter((one) => !one.ready)];
     return {
       ...(ready.length > 0 ? { addresses: ready.map(({ address }) => address) } : {}), ...(notReady.length > 0 ? { notReadyAddresses: notReady.map(({ address }) => address) } : {}),
       ...(ports.length > 0 ? { ports } : {}),
     };
-  }).toSorted((a, b) => compare(canonical(a), canonical(b)));
+  }).toSorted((a, b) => compareText(canonical(a), canonical(b)));
 }
-
-function compare(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }
 
 /** No more than CAPACITY addresses, ready ones first, each subset keeping its share. */
 export function truncateSubsets(subsets: readonly EndpointSubset[]): { readonly subsets: readonly EndpointSubset[]; readonly truncated: boolean } {

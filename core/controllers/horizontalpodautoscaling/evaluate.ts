@@ -113,9 +113,16 @@ class MetricEvaluation {
   }
 
   /** Of a resource, by all containers of the pods or by one. */
-  async #usage({ name, container, target, type }: { readonly name: string; readonly container: string; readonly target: MetricTarget; readonly type: string }): Promise<{ readonly replicas: number; readonly name: string; readonly current: MetricValueStatus }> {
+  async #usage({ name, container, target, type }: {
+    readonly name: string;
+    readonly container: string;
+    readonly target: MetricTarget;
+    readonly type: string;
+  }): Promise<{ readonly replicas: number; readonly name: string; readonly current: MetricValueStatus }> {
     const { source, signal } = this.#deps;
-    const fetch = async () => await source.resource({ namespace: this.#namespace, selector: this.#target.selector, resource: name, container, signal }).catch((cause: unknown) => { throw new Error(`unable to get metrics for resource ${name}: ${messageOf(cause)}`, { cause }); });
+    const fetch = async () => await source.resource({
+      namespace: this.#namespace, selector: this.#target.selector, resource: name, container, signal,
+    }).catch((cause: unknown) => { throw new Error(`unable to get metrics for resource ${name}: ${messageOf(cause)}`, { cause }); });
     if (target.averageValue !== undefined) {
       const { replicas, average } = byAverage({ ...this.#state(name), metrics: await fetch() }, parseQuantity(target.averageValue).milliNumber());
       return { replicas, name: `${name} resource`, current: { averageValue: amount(name, average) } };
@@ -127,7 +134,9 @@ class MetricEvaluation {
 
   async #pods({ metric, target }: PodsMetricSource): Promise<One> {
     const { source, signal } = this.#deps;
-    const fetch = async () => await source.pods({ namespace: this.#namespace, selector: this.#target.selector, metric: metric.name, metricSelector: metric.selector, signal }).catch((cause: unknown) => { throw new Error(`unable to get metric ${metric.name}: ${messageOf(cause)}`, { cause }); });
+    const fetch = async () => await source.pods({
+      namespace: this.#namespace, selector: this.#target.selector, metric: metric.name, metricSelector: metric.selector, signal,
+    }).catch((cause: unknown) => { throw new Error(`unable to get metric ${metric.name}: ${messageOf(cause)}`, { cause }); });
     const { replicas, average } = await this.#failing("FailedGetPodsMetric", { told: (message) => message, around: "failed to get pods metric value" }, async () =>
       byAverage({ ...this.#state(""), metrics: await fetch() }, parseQuantity(target.averageValue ?? "0").milliNumber()));
     return { replicas, name: `pods metric ${metric.name}`, status: { type: "Pods", pods: { metric, current: { averageValue: milliQuantity(average).toString() } } } };
@@ -142,7 +151,9 @@ class MetricEvaluation {
       const told = "invalid object metric source: neither a value target nor an average value target was set";
       throw new MetricFailure("FailedGetObjectMetric", told, `failed to get object metric value: ${told}`);
     }
-    const usage = await this.#failing("FailedGetObjectMetric", { told: got, around: isTotal ? "failed to get object metric value" : `failed to get object metric value: failed to get ${metric.name} object metric` }, () => source.object({ namespace, object: describedObject, metric: metric.name, metricSelector: metric.selector, signal }));
+    const usage = await this.#failing("FailedGetObjectMetric", {
+      told: got, around: isTotal ? "failed to get object metric value" : `failed to get object metric value: failed to get ${metric.name} object metric`,
+    }, () => source.object({ namespace, object: describedObject, metric: metric.name, metricSelector: metric.selector, signal }));
     if (isTotal) {
       const replicas = await this.#total("FailedGetObjectMetric", "failed to get object metric value", usage, target.value!);
       return { replicas, name: `${describedObject.kind} metric ${metric.name}`, status: { type: "Object", object: { describedObject, metric, current: { value: milliQuantity(usage).toString() } } } };

@@ -181,7 +181,9 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
     draft.say("AbleToScale", { status: "True", reason: "SucceededRescale", message: `the HPA controller was able to update the target scale to ${replicas}` });
     recorder.event(draft.autoscaler, "Normal", "SuccessfulRescale", `New size: ${replicas}; reason: ${reason}`);
     if (!toZero) draft.drop("ScaledToZero");
-    else if (replicasOf(scale) > 0 && replicas === 0 && draft.autoscaler.spec.minReplicas === 0 && hasMetricsWithoutPods(draft.autoscaler)) draft.say("ScaledToZero", { status: "True", reason: "ScaledToZero", message: "the HPA controller scaled the workload to zero" });
+    else if (replicasOf(scale) > 0 && replicas === 0 && draft.autoscaler.spec.minReplicas === 0 && hasMetricsWithoutPods(draft.autoscaler)) draft.say("ScaledToZero", {
+      status: "True", reason: "ScaledToZero", message: "the HPA controller scaled the workload to zero",
+    });
     else draft.say("ScaledToZero", { status: "False", reason: "NotScaledToZero", message: "the HPA controller did not scale the workload to zero" });
   }
 }

@@ -117,7 +117,8 @@ export function gatewayController({ client, informers, clock, source, reserved }
       if (!offered && !objects.classes.some(({ spec }) => spec.controllerName === GATEWAY_CONTROLLER)) await classClient.create(CLASS, { signal }).catch((error: unknown) => { if (!isAlreadyExists(error)) throw error; });
       offered = true;
       const plan = planGateways({
-        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf, portProblem: nodePortProblem(services, reserved), hasSecureIngress: [...ingresses.list()].some((one) => isSecure(one) && isOurIngress(one, classes)),
+        ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf,
+        portProblem: nodePortProblem(services, reserved), hasSecureIngress: [...ingresses.list()].some((one) => isSecure(one) && isOurIngress(one, classes)),
         serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, authorityProblem: authorityProblemOf, isGranted: grants(objects.grants),
       });
       for (const one of objects.classes)
@@ -127,7 +128,15 @@ export function gatewayController({ client, informers, clock, source, reserved }
         }
       for (const gateway of objects.gateways) {
         const status = plan.gatewayStatus.get(keyOf(gateway));
-        if (status) await write<Gateway>(gatewayClient, gateway, { ...status, conditions: dated(status.conditions, gateway.status?.conditions), listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })) }, signal);
+        if (status)
+          await write<Gateway>(
+            gatewayClient, gateway,
+            {
+              ...status, conditions: dated(status.conditions, gateway.status?.conditions),
+              listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })),
+            },
+            signal,
+          );
       }
       for (const policy of objects.tlsPolicies) await writePolicy(policy, plan.policyStatus.get(policy) ?? [], signal);
       for (const route of objects.routes) await writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal);

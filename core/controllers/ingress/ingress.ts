@@ -114,7 +114,9 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
       ...(gateways ? [watchOf(gateways, SHARED)] : []),
       mapped(services, ({ object, old }) => (keyOf(object) === SERVICE ? everything() : isFrontService(object) || (gateways && holdsPorts(object, old)) ? [SHARED] : [])),
       mapped(slices, ({ object }) => (labelsOf(object)["endpointslice.kubernetes.io/managed-by"] === INGRESS_SLICE_MANAGER ? [SHARED] : [])),
-      mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp, isOurNode(object)], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp, isOurNode(old)]) ? [SHARED] : [])),
+      mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([
+        ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp, isOurNode(object),
+      ], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp, isOurNode(old)]) ? [SHARED] : [])),
     ],
     async reconcile(key, { signal }) {
       if (key === SHARED) return ensureServices(signal);

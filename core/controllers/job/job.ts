@@ -103,7 +103,11 @@ export function jobControllers({ groupsJobs = false, client, informers, events, 
     return { ...job, status: { ...job.status, startTime: timestamp(clock.nowMs()) } };
   }
 
-  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, group, planned }: { readonly stored: Readonly<Job>; readonly group: Readonly<PodGroup> | undefined; readonly planned: (action: SyncAction) => void }, { signal, log }: Call): Promise<Next> {
+  async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, group, planned }: {
+    readonly stored: Readonly<Job>;
+    readonly group: Readonly<PodGroup> | undefined;
+    readonly planned: (action: SyncAction) => void;
+  }, { signal, log }: Call): Promise<Next> {
     const nowMs = clock.nowMs();
     const view = viewOf(job, own);
     const backoff = failuresAfter(failures.get(key), view, nowMs);

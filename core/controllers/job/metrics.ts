@@ -30,10 +30,22 @@ export function jobMetrics(metrics: Metrics): JobMetrics {
   const jobs = metrics.counter("job_controller_jobs_finished_total", "[STABLE] The number of finished jobs");
   const pods = metrics.counter("job_controller_job_pods_finished_total", "[STABLE] The number of finished Pods that are fully tracked");
   const external = metrics.counter("job_controller_jobs_by_external_controller_total", "[ALPHA] The number of Jobs managed by an external controller");
-  const ruled = metrics.counter("job_controller_pod_failures_handled_by_failure_policy_total", '[BETA] The number of failed Pods handled by failure policy with\n\t\t\trespect to the failure policy action applied based on the matched\n\t\t\trule. Possible values of the action label correspond to the\n\t\t\tpossible values for the failure policy rule action, which are:\n\t\t\t"FailJob", "Ignore" and "Count".');
-  const tracked = metrics.counter("job_controller_terminated_pods_tracking_finalizer_total", '[BETA] The number of terminated pods (phase=Failed|Succeeded)\nthat have the finalizer batch.kubernetes.io/job-tracking\nThe event label can be "add" or "delete".');
-  const indexes = metrics.counter("job_controller_job_finished_indexes_total", '[ALPHA] The number of finished indexes. Possible values for the\n\t\t\tstatus label are: "succeeded", "failed". Possible values for the\n\t\t\tbackoffLimit label are: "perIndex" and "global"');
-  const created = metrics.counter("job_controller_job_pods_creation_total", '[ALPHA] The number of Pods created by the Job controller labelled with a reason for the Pod creation.\nThis metric also distinguishes between Pods created using different PodReplacementPolicy settings.\nPossible values of the "reason" label are:\n"new", "recreate_terminating_or_failed", "recreate_failed".\nPossible values of the "status" label are:\n"succeeded", "failed".');
+  const ruled = metrics.counter(
+    "job_controller_pod_failures_handled_by_failure_policy_total",
+    '[BETA] The number of failed Pods handled by failure policy with\n\t\t\trespect to the failure policy action applied based on the matched\n\t\t\trule. Possible values of the action label correspond to the\n\t\t\tpossible values for the failure policy rule action, which are:\n\t\t\t"FailJob", "Ignore" and "Count".',
+  );
+  const tracked = metrics.counter(
+    "job_controller_terminated_pods_tracking_finalizer_total",
+    '[BETA] The number of terminated pods (phase=Failed|Succeeded)\nthat have the finalizer batch.kubernetes.io/job-tracking\nThe event label can be "add" or "delete".',
+  );
+  const indexes = metrics.counter(
+    "job_controller_job_finished_indexes_total",
+    '[ALPHA] The number of finished indexes. Possible values for the\n\t\t\tstatus label are: "succeeded", "failed". Possible values for the\n\t\t\tbackoffLimit label are: "perIndex" and "global"',
+  );
+  const created = metrics.counter(
+    "job_controller_job_pods_creation_total",
+    '[ALPHA] The number of Pods created by the Job controller labelled with a reason for the Pod creation.\nThis metric also distinguishes between Pods created using different PodReplacementPolicy settings.\nPossible values of the "reason" label are:\n"new", "recreate_terminating_or_failed", "recreate_failed".\nPossible values of the "status" label are:\n"succeeded", "failed".',
+  );
   return {
     synced(job, { ms, action, failed }) {
       const labels = { action, completion_mode: modeOf(job), result: failed ? "error" : "success" };

@@ -68,7 +68,10 @@ export function claimProtectionController({ client, informers, clock, gates }: C
         const conditions = claim.status?.conditions ?? [], old = conditions.find(({ type }) => type === UNUSED);
         const status = (await isAny(claim, wants, signal)) ? "False" : "True";
         if (old?.status === status) return undefined;
-        const next = { type: UNUSED, status, lastTransitionTime: timestamp(clock.nowMs()), ...(status === "True" ? { reason: "NoPodsUsingPVC", message: "No pods are currently referencing this PVC" } : { reason: "PodUsingPVC", message: "A pod is currently referencing this PVC" }) } as const;
+        const next = {
+          type: UNUSED, status, lastTransitionTime: timestamp(clock.nowMs()),
+          ...(status === "True" ? { reason: "NoPodsUsingPVC", message: "No pods are currently referencing this PVC" } : { reason: "PodUsingPVC", message: "A pod is currently referencing this PVC" }),
+        } as const;
         return await claimClient.updateStatus({ ...claim, status: { ...claim.status, conditions: old ? conditions.map((one) => (one === old ? next : one)) : [...conditions, next] } }, { signal });
       },
     } : {}),

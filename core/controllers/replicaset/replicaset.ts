@@ -30,7 +30,11 @@ type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
 const AGE_RATIOS = doubling(0.25, 6);
 
 export function replicaSetController({ metrics, ...deps }: Deps & Pick<ControllerDeps, "metrics">): Controller {
-  const ages = metrics?.histogram("replicaset_controller_sorting_deletion_age_ratio", "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. The intent of this metric is to measure the rough efficacy of the LogarithmicScaleDown feature gate's effect on the sorting (and deletion) of pods when a replicaset scales down. This only considers Ready pods when calculating and reporting.", AGE_RATIOS).with({});
+  const ages = metrics?.histogram(
+    "replicaset_controller_sorting_deletion_age_ratio",
+    "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. The intent of this metric is to measure the rough efficacy of the LogarithmicScaleDown feature gate's effect on the sorting (and deletion) of pods when a replicaset scales down. This only considers Ready pods when calculating and reporting.",
+    AGE_RATIOS,
+  ).with({});
   return replicaController<ReplicaSet>(deps, {
     ages,
     name: "replicaset", component: "replicaset-controller", ref: REPLICA_SETS, reportsTerminating: true,

@@ -8,6 +8,7 @@
  */
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { compareText } from "../../api/meta/compare-text.ts";
 import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
 import { nodeAddresses } from "../../client/node-addresses.ts";
@@ -78,8 +79,8 @@ function firstOf(rivals: readonly Readonly<Service>[]): Readonly<Service> | unde
 
 /** Of one second, who has an address already keeps it. */
 function byAge(a: Readonly<Service>, b: Readonly<Service>): number {
-  const [left, right] = [a, b].map((one) => `${one.metadata.creationTimestamp ?? ""} ${one.status?.loadBalancer?.ingress?.length ? 0 : 1} ${keyOf(one)}`) as [string, string];
-  return left < right ? -1 : left > right ? 1 : 0;
+  const order = (one: Readonly<Service>): string => `${one.metadata.creationTimestamp ?? ""} ${one.status?.loadBalancer?.ingress?.length ? 0 : 1} ${keyOf(one)}`;
+  return compareText(order(a), order(b));
 }
 
 function isBalancing(node: Readonly<Node>): boolean {

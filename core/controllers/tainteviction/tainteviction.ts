@@ -34,7 +34,10 @@ export function taintEvictionController({ client, informers, events, clock, metr
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "taint-eviction-controller" });
   const deletions = metrics?.counter("taint_eviction_controller_pod_deletions_total", "[ALPHA] Total number of Pods deleted by TaintEvictionController since its start.").with({});
-  const lateness = metrics?.histogram("taint_eviction_controller_pod_deletion_duration_seconds", "[ALPHA] Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via TaintEvictionController.", LATE).with({});
+  const lateness = metrics?.histogram(
+    "taint_eviction_controller_pod_deletion_duration_seconds",
+    "[ALPHA] Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via TaintEvictionController.", LATE,
+  ).with({});
   const due = new Map<ObjectKey, number>(); // when pods that are to be evicted later have to go, by uptime
 
   const tell = (key: ObjectKey, what: string): void => {
@@ -82,7 +85,10 @@ export function taintEvictionController({ client, informers, events, clock, metr
   };
 
   async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<void> {
-    const condition = { type: "DisruptionTarget", observedGeneration: pod.metadata.generation, status: "True", reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
+    const condition = {
+      type: "DisruptionTarget", observedGeneration: pod.metadata.generation, status: "True", reason: "DeletionByTaintManager",
+      message: "Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()),
+    };
     try {
       const told = pod.status?.conditions?.some(({ type, status, reason }) => type === condition.type && status === "True" && reason === condition.reason) ?? false;
       if (!told) {

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/typechecking.go
  */
 import type { ExpressionWarning, ValidatingAdmissionPolicy } from "../../api/gen/admissionregistration.v1.ts";
+import { compareText } from "../../api/meta/compare-text.ts";
 import { child, index } from "../../api/meta/field-error.ts";
 import { formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
 import { typeChecker } from "../../cel/admission/type-check.ts";
@@ -67,6 +68,5 @@ function kindsOf(constraints: Spec["matchConstraints"], { of }: Kinds): readonly
 }
 
 function sorted(kinds: Iterable<GroupVersionKind>): readonly GroupVersionKind[] {
-  const by = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
-  return [...kinds].sort((a, b) => by(a.group, b.group) || by(a.version, b.version) || by(a.kind, b.kind));
+  return [...kinds].sort((a, b) => compareText(a.group, b.group) || compareText(a.version, b.version) || compareText(a.kind, b.kind));
 }

@@ -18,7 +18,10 @@ export function volumeCounts(metrics: Metrics, known: Known): void {
   for (const [name, bound] of [["bound", true], ["unbound", false]] as const) {
     gauge(`${name}_pv_count`, `number of persistent volume currently ${name}`, known.volumes, ({ spec, status }) => ((status?.phase === "Bound") === bound ? { storage_class: spec.storageClassName ?? "" } : undefined));
     gauge(`${name}_pvc_count`, `number of persistent volume claim currently ${name}`, known.claims, (claim) =>
-      ((claim.status?.phase === "Bound") === bound ? { namespace: namespaceOf(claim), storage_class: annotationsOf(claim)[CLASS] ?? claim.spec.storageClassName ?? "", volume_attributes_class: claim.spec.volumeAttributesClassName ?? "" } : undefined));
+      ((claim.status?.phase === "Bound") === bound ? {
+        namespace: namespaceOf(claim), storage_class: annotationsOf(claim)[CLASS] ?? claim.spec.storageClassName ?? "",
+        volume_attributes_class: claim.spec.volumeAttributesClassName ?? "",
+      } : undefined));
   }
 }
 

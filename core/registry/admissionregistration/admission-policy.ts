@@ -39,7 +39,8 @@ export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPol
       yield required("spec.auditAnnotations", ONE_AT_LEAST);
     }
     for (const [i, validation] of validations.entries()) yield* validateValidation(index("spec.validations", i), validation, scope);
-    if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX) yield invalid("spec.auditAnnotations", auditAnnotations.map((one) => internalForm("io.k8s.api.admissionregistration.v1.AuditAnnotation", one)), `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
+    if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX)
+      yield invalid("spec.auditAnnotations", auditAnnotations.map((one) => internalForm("io.k8s.api.admissionregistration.v1.AuditAnnotation", one)), `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
     yield* validateAuditAnnotations("spec.auditAnnotations", auditAnnotations, { policyName: metadata.name, scope });
   },
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),

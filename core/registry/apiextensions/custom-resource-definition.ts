@@ -260,5 +260,8 @@ function* validateStored(path: string, stored: readonly string[] | undefined, ve
   const names = new Set(versions.map(({ name }) => name));
   for (const [i, name] of stored.entries())
     if (last.get(name) === i && !names.has(name))
-      yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);
+      yield invalid(
+        index(path, i), name,
+        `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`,
+      );
 }

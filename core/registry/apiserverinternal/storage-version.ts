@@ -11,7 +11,10 @@ import { isQualifiedName, problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 
-const VERSION_MESSAGE = regexMessage("an apiVersion is a DNS-1035 label, which must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character", DNS1035_LABEL, "my-name", "abc-123");
+const VERSION_MESSAGE = regexMessage(
+  "an apiVersion is a DNS-1035 label, which must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+  DNS1035_LABEL, "my-name", "abc-123",
+);
 
 export const storageVersions = defineResource<StorageVersion>({
   group: "internal.apiserver.k8s.io", version: "v1alpha1", kind: "StorageVersion", plural: "storageversions",

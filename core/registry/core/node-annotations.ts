@@ -7,6 +7,7 @@ import { parseJson } from "../../api/codec/json.ts";
 import type { Node, Taint } from "../../api/gen/core.v1.ts";
 import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
 import { annotationsOf } from "../../api/meta/object-meta.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 
 const PATH = "metadata.annotations";
 const TAINTS = "scheduler.alpha.kubernetes.io/taints";
@@ -66,7 +67,4 @@ function structOf(value: unknown, target: string): object {
   return value;
 }
 
-function mismatch(value: unknown, target: string): Error {
-  const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
-  return new Error(`json: cannot unmarshal ${kind} into Go ${target}`);
-}
+function mismatch(value: unknown, target: string): Error { return new Error(`json: cannot unmarshal ${jsonKindOf(value)} into Go ${target}`); }

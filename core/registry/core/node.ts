@@ -88,7 +88,10 @@ function* validateReported({ status }: Readonly<Node>): Iterable<FieldError> {
     const path = index("status.declaredFeatures", i);
     if (feature.length > FEATURE_NAME_LENGTH_MAX) yield invalid(path, feature, `invalid feature name ${goQuote(feature)}: must be no more than ${FEATURE_NAME_LENGTH_MAX} characters`);
     else if (!FEATURE_NAME.test(feature))
-      yield invalid(path, feature, `invalid feature name ${goQuote(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`);
+      yield invalid(
+        path, feature,
+        `invalid feature name ${goQuote(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`,
+      );
     const before = features[i - 1];
     if (before === feature) yield duplicate(path, feature);
     else if (before !== undefined && before > feature) yield invalid(path, feature, "list must be sorted alphabetically");

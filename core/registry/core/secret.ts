@@ -7,6 +7,7 @@ import { parseJson } from "../../api/codec/json.ts";
 import { type FieldError, invalid, key, required, tooLong } from "../../api/meta/field-error.ts";
 import type { Secret } from "../../api/gen/core.v1.ts";
 import { configMapKey } from "../../api/meta/names.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 import { defineResource } from "../generic/resource.ts";
 import { immutable, problems } from "./checks/values.ts";
 import { keyPairProblem } from "./key-pair.ts";
@@ -81,8 +82,7 @@ function jsonProblem(text: string): string | undefined {
   try {
     const { value } = parseJson(text);
     if (typeof value === "object" && !Array.isArray(value)) return undefined;
-    const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value === "string" ? "string" : "number";
-    return `json: cannot unmarshal ${kind} into Go value of type map[string]interface {}`;
+    return `json: cannot unmarshal ${jsonKindOf(value)} into Go value of type map[string]interface {}`;
   } catch (error) {
     return (error as Error).message;
   }

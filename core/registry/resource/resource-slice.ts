@@ -83,7 +83,8 @@ function* validatePlace(path: string, { nodeName, nodeSelector, allNodes, perDev
     set.push("`nodeSelector`");
     const at = child(path, "nodeSelector");
     yield* validateNodeSelector(at, nodeSelector);
-    if (nodeSelector.nodeSelectorTerms?.length !== 1) yield invalid(child(at, "nodeSelectorTerms"), nodeSelector.nodeSelectorTerms?.map((term) => internalForm("io.k8s.api.core.v1.NodeSelectorTerm", term)) ?? null, "must have exactly one node selector term");
+    if (nodeSelector.nodeSelectorTerms?.length !== 1)
+      yield invalid(child(at, "nodeSelectorTerms"), nodeSelector.nodeSelectorTerms?.map((term) => internalForm("io.k8s.api.core.v1.NodeSelectorTerm", term)) ?? null, "must have exactly one node selector term");
   }
   for (const [name, value] of [["allNodes", allNodes], ["perDeviceNodeSelection", perDeviceNodeSelection]] as const) {
     if (value) set.push(`\`${name}\``);

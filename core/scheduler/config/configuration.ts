@@ -123,7 +123,10 @@ const SETS = [...EXTENSION_POINTS, "multiPoint"];
 const CONFIGURATION = v1(KIND, {
   ...META, parallelism: "int32", percentageOfNodesToScore: "int32", podInitialBackoffSeconds: "int64", podMaxBackoffSeconds: "int64", delayCacheUntilActive: "boolean",
   enableProfiling: "boolean", enableContentionProfiling: "boolean",
-  leaderElection: { go: "v1alpha1.LeaderElectionConfiguration", fields: { leaderElect: "boolean", leaseDuration: "duration", renewDeadline: "duration", retryPeriod: "duration", resourceLock: "string", resourceName: "string", resourceNamespace: "string" } },
+  leaderElection: {
+    go: "v1alpha1.LeaderElectionConfiguration",
+    fields: { leaderElect: "boolean", leaseDuration: "duration", renewDeadline: "duration", retryPeriod: "duration", resourceLock: "string", resourceName: "string", resourceNamespace: "string" },
+  },
   clientConnection: { go: "v1alpha1.ClientConnectionConfiguration", fields: { kubeconfig: "string", acceptContentTypes: "string", contentType: "string", qps: "float32", burst: "int32" } },
   profiles: { list: v1("KubeSchedulerProfile", {
     schedulerName: "string", percentageOfNodesToScore: "int32", plugins: v1("Plugins", Object.fromEntries(SETS.map((name) => [name, PLUGIN_SET]))),

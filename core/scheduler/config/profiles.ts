@@ -36,7 +36,8 @@ export function schedulerSettings(text: string, gates: Gates = new Set()): Sched
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
   for (const { tlsConfig } of configuration.extenders) checkTls(tlsConfig ?? {});
-  if (ignoredBy(configuration.extenders).length > 0 && configuration.profiles.some((profile) => !pluginsWithArgs(profile, gates).has("NodeResourcesFit"))) throw new ConfigurationError("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config");
+  if (ignoredBy(configuration.extenders).length > 0 && configuration.profiles.some((profile) => !pluginsWithArgs(profile, gates).has("NodeResourcesFit")))
+    throw new ConfigurationError("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config");
   const extenders = configuration.extenders.toSorted((a, b) => Number(a.ignorable ?? false) - Number(b.ignorable ?? false)); // those that may be passed over are asked last
   return { profiles: configuration.profiles.map((profile) => made(profile, configuration, gates)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
 }

@@ -1,5 +1,6 @@
 /** Reads a JSON value against a shape, strictly, and says what does not fit as Go's decoder does: users know its words. */
 import { parseDurationMs } from "../../api/meta/duration.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 
 type Text = "string" | "duration" | "base64";
 type Whole = "int32" | "int64";
@@ -96,5 +97,5 @@ function typeOf(shape: Exclude<Shape, "any">): string {
 /** Numbers that are too large, or not whole, are shown. */
 function told(value: unknown, shape: Shape): string {
   if (typeof value === "number") return shape === "int32" || shape === "int64" ? `number ${value}` : "number";
-  return Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
+  return jsonKindOf(value);
 }

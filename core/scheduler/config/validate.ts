@@ -132,7 +132,10 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
   },
   VolumeBinding: (path, { bindTimeoutSeconds, shape }, { scoresStorage }) => [
     ...(bindTimeoutSeconds < 0 ? [invalid(`${path}.bindTimeoutSeconds`, bindTimeoutSeconds, "invalid BindTimeoutSeconds, should not be a negative value")] : []),
-    ...(scoresStorage ? validateShape(`${path}.shape`, shape ?? []) : shape ? [invalid(`${path}.shape`, shape.map(({ utilization, score }) => ({ Utilization: utilization, Score: score })), "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
+    ...(scoresStorage ? validateShape(`${path}.shape`, shape ?? []) : shape ? [invalid(
+      `${path}.shape`, shape.map(({ utilization, score }) => ({ Utilization: utilization, Score: score })),
+      "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring",
+    )] : []),
   ],
   DynamicResources: (path, { filterTimeout, bindingTimeout }) => [
     ...(parseDurationMs(filterTimeout) < 0 ? [invalid(`${path}.filterTimeout`, formatDurationNs(parseDurationNs(filterTimeout)), "must be zero or positive")] : []),

@@ -46,7 +46,9 @@ export function dynamicResources(timeouts = TIMEOUTS): Filter {
     mayHelp(pod, change, { devices }) {
       const lacksClaims = (other: Candidate["pod"]): boolean => "refused" in podClaimsOf(other, devices); // then it cannot be helped yet
       switch (change.of) {
-        case "pod": return change.object.metadata.uid === pod.metadata.uid && !lacksClaims(change.object) && (!Bun.deepEquals(change.object.status?.resourceClaimStatuses, change.old?.status?.resourceClaimStatuses) || !Bun.deepEquals(change.object.status?.extendedResourceClaimStatus, change.old?.status?.extendedResourceClaimStatus));
+        case "pod": return change.object.metadata.uid === pod.metadata.uid && !lacksClaims(change.object) && (!Bun.deepEquals(change.object.status?.resourceClaimStatuses, change.old?.status?.resourceClaimStatuses) || !Bun.deepEquals(
+          change.object.status?.extendedResourceClaimStatus, change.old?.status?.extendedResourceClaimStatus,
+        ));
         case "resource claim": {
           const { object, old, deleted } = change;
           if (lacksClaims(pod)) return false;

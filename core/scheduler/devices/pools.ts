@@ -6,6 +6,7 @@
  */
 import type { Node, NodeSelector } from "../../api/gen/core.v1.ts";
 import type { Counter, Device, ResourceSlice } from "../../api/gen/resource.v1.ts";
+import { compareText } from "../../api/meta/compare-text.ts";
 import { matchesNodeSelector } from "../node-selector.ts";
 
 export interface PoolDevice {
@@ -36,7 +37,7 @@ export function poolsFor(node: Readonly<Node>, slices: Iterable<Readonly<Resourc
     if (newestOf(all) > generation) return []; // the generation that has devices for this node is being replaced
     return [poolOf(all.filter(({ spec }) => spec.pool.generation === generation), known)];
   });
-  return pools.sort((a, b) => Number(needsBinding(a)) - Number(needsBinding(b)) || order(a.driver, b.driver) || order(a.name, b.name));
+  return pools.sort((a, b) => Number(needsBinding(a)) - Number(needsBinding(b)) || compareText(a.driver, b.driver) || compareText(a.name, b.name));
 }
 
 /** A driver may count in nanoseconds, which no double holds. */
@@ -47,10 +48,6 @@ function newestOf(slices: readonly Readonly<ResourceSlice>[]): number {
 /** Pools whose devices have to be made ready come last. */
 function needsBinding({ devices }: Pool): boolean {
   return devices.some(({ device }) => device.bindingConditions !== undefined);
-}
-
-function order(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function poolOf(current: readonly Readonly<ResourceSlice>[], meant: readonly Readonly<ResourceSlice>[]): Pool {
@@ -68,7 +65,7 @@ function poolOf(current: readonly Readonly<ResourceSlice>[], meant: readonly Rea
 }
 
 function devicesOf(slices: readonly Readonly<ResourceSlice>[]): PoolDevice[] {
-  return slices.toSorted((a, b) => order(a.metadata.name, b.metadata.name)).flatMap((slice) => (slice.spec.devices ?? []).map((device) => ({ device, slice })));
+  return slices.toSorted((a, b) => compareText(a.metadata.name, b.metadata.name)).flatMap((slice) => (slice.spec.devices ?? []).map((device) => ({ device, slice })));
 }
 
 function isMeantFor({ spec }: Readonly<ResourceSlice>, node: Readonly<Node>): boolean {

@@ -10,7 +10,13 @@ import { CorruptStateError, parseStateFile } from "../../os/state-file.ts";
 import type { PreparedClaim, PreparedDevice } from "./claim-plan.ts";
 
 interface Device { readonly PoolName: string; readonly DeviceName: string; readonly ShareID: string | null; readonly RequestNames: readonly string[] | null; readonly CDIDeviceIDs: readonly string[] | null }
-interface Claim { readonly ClaimUID: string; readonly ClaimName: string; readonly Namespace: string; readonly PodUIDs: Readonly<Record<string, object>> | null; readonly DriverState: Readonly<Record<string, { readonly Devices: readonly Device[] | null }>> | null }
+interface Claim {
+  readonly ClaimUID: string;
+  readonly ClaimName: string;
+  readonly Namespace: string;
+  readonly PodUIDs: Readonly<Record<string, object>> | null;
+  readonly DriverState: Readonly<Record<string, { readonly Devices: readonly Device[] | null }>> | null;
+}
 /** `Data`: JSON, too. */
 interface Stored { readonly Data?: string; readonly Checksum?: number; /** As earlier versions of ours wrote them. */ readonly claims?: readonly PreparedClaim[] }
 
@@ -23,7 +29,9 @@ export function storedClaims(claims: Iterable<PreparedClaim>): object {
 }
 
 function storedClaim({ uid, name, namespace, pods, drivers, devices }: PreparedClaim): Claim {
-  const of = (driver: string): readonly Device[] | null => devices?.filter((device) => device.driver === driver).map(({ pool, device, shareId, requests, cdiIds }) => ({ PoolName: pool, DeviceName: device, ShareID: shareId ?? null, RequestNames: requests, CDIDeviceIDs: cdiIds })) ?? null;
+  const of = (driver: string): readonly Device[] | null => devices?.filter((device) => device.driver === driver).map(({ pool, device, shareId, requests, cdiIds }) => ({
+    PoolName: pool, DeviceName: device, ShareID: shareId ?? null, RequestNames: requests, CDIDeviceIDs: cdiIds,
+  })) ?? null;
   return { ClaimUID: uid, ClaimName: name, Namespace: namespace, PodUIDs: Object.fromEntries(pods.map((pod) => [pod, {}])), DriverState: Object.fromEntries(drivers.map((driver) => [driver, { Devices: of(driver) }])) };
 }
 

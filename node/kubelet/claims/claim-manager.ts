@@ -56,7 +56,9 @@ const PREPARE_MS = 45_000;
 function keyOf({ metadata: { namespace = "", name } }: Readonly<ResourceClaim>): string { return `${namespace}/${name}`; }
 
 function devicesIn(driver: string, { devices = [] }: Answer): PreparedDevice[] {
-  return devices.map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [], share_id }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids, ...(share_id ? { shareId: share_id } : {}) }));
+  return devices.map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [], share_id }) => ({
+    driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids, ...(share_id ? { shareId: share_id } : {}),
+  }));
 }
 
 export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {

@@ -16,7 +16,11 @@ export interface ClaimMetrics {
 const BUCKETS = Array.from({ length: 15 }, (_, i) => 0.1 * 400 ** (i / 14));
 
 export function claimMetrics({ metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock }): ClaimMetrics {
-  const operations = metrics.histogram("dra_operations_duration_seconds", "[ALPHA] Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops. Identified by the name of the operation (PrepareResources or UnprepareResources) and separated by the success of the operation. The number of failed operations is provided through the histogram's overall count.", BUCKETS);
+  const operations = metrics.histogram(
+    "dra_operations_duration_seconds",
+    "[ALPHA] Latency histogram in seconds for the duration of handling all ResourceClaims referenced by a pod when the pod starts or stops. Identified by the name of the operation (PrepareResources or UnprepareResources) and separated by the success of the operation. The number of failed operations is provided through the histogram's overall count.",
+    BUCKETS,
+  );
   const calls = metrics.histogram("dra_grpc_operations_duration_seconds", "[ALPHA] Duration in seconds of the DRA gRPC operations", BUCKETS);
 
   async function timed<T>(work: () => Promise<T>, told: (seconds: number, error: unknown) => void): Promise<T> {

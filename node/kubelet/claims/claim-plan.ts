@@ -84,7 +84,10 @@ export function devicesOfContainer(pod: Pod, container: string, preparedAs: (obj
 }
 
 /** For the container's status: how what it has of its claims is, under upstream's names. Claims of the scheduler's making are the extended resources', and not told of. */
-export function claimHealth(pod: Pod, container: string, { preparedAs, healthOf }: { readonly preparedAs: (objectName: string) => PreparedClaim | undefined; readonly healthOf: (device: PreparedDevice) => Pick<ResourceHealth, "health" | "message"> }): ResourceStatus[] {
+export function claimHealth(pod: Pod, container: string, { preparedAs, healthOf }: {
+  readonly preparedAs: (objectName: string) => PreparedClaim | undefined;
+  readonly healthOf: (device: PreparedDevice) => Pick<ResourceHealth, "health" | "message">;
+}): ResourceStatus[] {
   const wanted = pod.spec.containers.find(({ name }) => name === container)?.resources?.claims ?? [];
   if (wanted.length === 0) return [];
   const named = new Map(madeClaims(pod).map((claim) => [claim.podName, claim.name]));

@@ -10,7 +10,7 @@
  */
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
-import { isMap, type JsonMap } from "../../../core/api/patch/json-value.ts";
+import { isMap, jsonKindOf, type JsonMap } from "../../../core/api/patch/json-value.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
@@ -31,11 +31,12 @@ export function mergeConfigurations(documents: readonly { readonly path: string;
     if (value === null || value === undefined) continue;
     if (typeof value !== "object" || Array.isArray(value)) throw new Error(`failed to load kubelet config file, path: ${path}, error: it is no map`);
     const { apiVersion, kind, ...fields } = value as Record<string, unknown>;
-    if (kind !== "KubeletConfiguration" || apiVersion !== "kubelet.config.k8s.io/v1beta1") throw new Error(`failed to load kubelet config file, path: ${path}, error: no kind "${String(kind ?? "")}" is registered for version "${String(apiVersion ?? "")}"`);
+    if (kind !== "KubeletConfiguration" || apiVersion !== "kubelet.config.k8s.io/v1beta1")
+      throw new Error(`failed to load kubelet config file, path: ${path}, error: no kind "${String(kind ?? "")}" is registered for version "${String(apiVersion ?? "")}"`);
     const wrong = Object.entries(fields).flatMap(([name, content]) => {
       const kinds = fieldsOf().get(name);
       if (!kinds) return [`unknown field "${name}"`];
-      return content === null || isOfKind(content, kinds) ? [] : [`json: cannot unmarshal ${goKind(content)} into Go struct field KubeletConfiguration.${name} of type ${kinds}`];
+      return content === null || isOfKind(content, kinds) ? [] : [`json: cannot unmarshal ${jsonKindOf(content)} into Go struct field KubeletConfiguration.${name} of type ${kinds}`];
     });
     if (wrong.length > 0) throw new Error(`failed to load kubelet config file, path: ${path}, error: strict decoding error: ${wrong.join(", ")}`);
     merged = overlay(merged, fields);
@@ -67,15 +68,13 @@ function isOfKind(value: unknown, kind: Kind): boolean {
   }
 }
 
-function goKind(value: unknown): string {
-  return value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "object" ? "object" : typeof value === "boolean" ? "bool" : typeof value;
-}
-
 /** What is not given is upstream's default in these also where nothing is said by a zero: files that tools write have one for each field. */
 const ZERO_IS_UNSET: readonly string[] = [
   "syncFrequency", "fileCheckFrequency", "httpCheckFrequency", "address", "port", "registryBurst", "eventBurst", "healthzBindAddress", "streamingConnectionIdleTimeout", "nodeStatusReportFrequency", "nodeStatusUpdateFrequency",
-  "nodeLeaseDurationSeconds", "imageMinimumGCAge", "volumeStatsAggPeriod", "cgroupDriver", "cpuManagerPolicy", "cpuManagerReconcilePeriod", "memoryManagerPolicy", "topologyManagerPolicy", "topologyManagerScope", "runtimeRequestTimeout", "hairpinMode",
-  "maxPods", "maxOpenFiles", "contentType", "kubeAPIBurst", "evictionPressureTransitionPeriod", "containerLogMaxSize", "configMapAndSecretChangeDetectionStrategy", "volumePluginDir", "memoryReservationPolicy", "imagePullCredentialsVerificationPolicy", "podLogsDir",
+  "nodeLeaseDurationSeconds", "imageMinimumGCAge", "volumeStatsAggPeriod", "cgroupDriver", "cpuManagerPolicy", "cpuManagerReconcilePeriod", "memoryManagerPolicy",
+  "topologyManagerPolicy", "topologyManagerScope", "runtimeRequestTimeout", "hairpinMode",
+  "maxPods", "maxOpenFiles", "contentType", "kubeAPIBurst", "evictionPressureTransitionPeriod", "containerLogMaxSize", "configMapAndSecretChangeDetectionStrategy",
+  "volumePluginDir", "memoryReservationPolicy", "imagePullCredentialsVerificationPolicy", "podLogsDir",
 ];
 
 /** With the defaults that hang on other fields. */
@@ -155,7 +154,8 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   for (const name of ["systemReserved", "kubeReserved"]) read<Record<string, string>>(name, (value) => { result.reserved = addReserved(result.reserved, value); });
   result.placement = placementSettings(configuration, base.placement);
   const { cpuPolicy, memoryPolicy, topologyPolicy } = result.placement;
-  if (os === "windows" && !(cpuPolicy === "none" && memoryPolicy === "None" && topologyPolicy === "none")) throw new Error("invalid configuration: cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy are not supported by this kubelet on Windows");
+  if (os === "windows" && !(cpuPolicy === "none" && memoryPolicy === "None" && topologyPolicy === "none"))
+    throw new Error("invalid configuration: cpuManagerPolicy, memoryManagerPolicy and topologyManagerPolicy are not supported by this kubelet on Windows");
   const reservedCpus = parseCpuSet(result.placement.reservedCpus).size;
   if (reservedCpus > 0) result.reserved = { ...result.reserved, cpu: String(reservedCpus) };
   read<PullPolicy>("imagePullCredentialsVerificationPolicy", (policy) => { result.pullVerification = { ...result.pullVerification, policy }; });
@@ -170,7 +170,9 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   read<number>("nodeLeaseDurationSeconds", (value) => { result.leaseSeconds = value; });
   ms("shutdownGracePeriod", (value) => { result.shutdown = { ...result.shutdown, graceMs: value }; });
   ms("shutdownGracePeriodCriticalPods", (value) => { result.shutdown = { ...result.shutdown, criticalMs: value }; });
-  read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { if (value.length > 0) result.shutdown = { ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })) }; });
+  read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { if (value.length > 0) result.shutdown = {
+    ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })),
+  }; });
   const tls = tlsPolicy({ minVersion: configuration["tlsMinVersion"] as string | undefined, cipherSuites: configuration["tlsCipherSuites"] as string[] | undefined });
   if (tls) result.tls = tls;
   read<boolean>("failSwapOn", (value) => { result.failSwapOn = value; });
@@ -200,9 +202,11 @@ function accessSettings(given: Configuration, base: AccessSettings): AccessSetti
 function placementSettings(given: Configuration, base: PlacementSettings): PlacementSettings {
   const read = <T>(name: string, usual: T): T => (given[name] === undefined ? usual : (given[name] as T));
   return {
-    cpuPolicy: read("cpuManagerPolicy", base.cpuPolicy), cpuOptions: read("cpuManagerPolicyOptions", base.cpuOptions), cpuReconcileMs: given["cpuManagerReconcilePeriod"] === undefined ? base.cpuReconcileMs : parseDurationMs(given["cpuManagerReconcilePeriod"] as string),
+    cpuPolicy: read("cpuManagerPolicy", base.cpuPolicy), cpuOptions: read("cpuManagerPolicyOptions", base.cpuOptions),
+    cpuReconcileMs: given["cpuManagerReconcilePeriod"] === undefined ? base.cpuReconcileMs : parseDurationMs(given["cpuManagerReconcilePeriod"] as string),
     reservedCpus: read("reservedSystemCPUs", base.reservedCpus), memoryPolicy: read("memoryManagerPolicy", base.memoryPolicy), reservedMemory: read("reservedMemory", base.reservedMemory),
-    topologyPolicy: read("topologyManagerPolicy", base.topologyPolicy), topologyScope: read("topologyManagerScope", base.topologyScope), topologyOptions: read("topologyManagerPolicyOptions", base.topologyOptions), gates: read("featureGates", base.gates),
+    topologyPolicy: read("topologyManagerPolicy", base.topologyPolicy), topologyScope: read("topologyManagerScope", base.topologyScope),
+    topologyOptions: read("topologyManagerPolicyOptions", base.topologyOptions), gates: read("featureGates", base.gates),
   };
 }
 

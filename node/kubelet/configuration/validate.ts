@@ -51,7 +51,9 @@ export function validate(given: Values): string[] {
   check(number("maxPods") >= 0, `maxPods (--max-pods) ${number("maxPods")} must not be a negative number`);
   check(number("podsPerCore") >= 0, `podsPerCore (--pods-per-core) ${number("podsPerCore")} must not be a negative number`);
   check(number("maxOpenFiles") >= 0, `maxOpenFiles (--max-open-files) ${number("maxOpenFiles")} must not be a negative number`);
-  for (const [name, flag] of [["iptablesDropBit", "iptables-drop-bit"], ["iptablesMasqueradeBit", "iptables-masquerade-bit"]] as const) check(number(name) >= 0 && number(name) <= 31, `${name} (--${flag}) ${number(name)} must be between 0 and 31, inclusive`);
+  for (const [name, flag] of [["iptablesDropBit", "iptables-drop-bit"], ["iptablesMasqueradeBit", "iptables-masquerade-bit"]] as const) check(
+    number(name) >= 0 && number(name) <= 31, `${name} (--${flag}) ${number(name)} must be between 0 and 31, inclusive`,
+  );
   const hairpin = value<string>("hairpinMode");
   check(["none", "hairpin-veth", "promiscuous-bridge"].includes(hairpin), `option "${hairpin}" specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"`);
   const factor = value<number>("memoryThrottlingFactor");
@@ -147,7 +149,10 @@ function checkEnforced(value: <T>(name: string) => T, check: (good: boolean, mes
     const reserved = /^(system|kube)-reserved/.exec(item)?.[1];
     if (item === "none") check(items.length === 1, `${where} may not contain additional enforcements when "none" is specified`);
     else if (!ENFORCEMENTS.includes(item)) check(false, `option ${JSON.stringify(item)} specified for ${where}. Valid options are ${ENFORCEMENTS.map((one) => JSON.stringify(one)).join(", ")} or "none"`);
-    else if (reserved !== undefined) check((value<string | undefined>(`${reserved}ReservedCgroup`) ?? "") !== "", `${reserved}ReservedCgroup (--${reserved}-reserved-cgroup) must be specified when "${reserved}-reserved" or "${reserved}-reserved-compressible" included in ${where}`);
+    else if (reserved !== undefined) check(
+      (value<string | undefined>(`${reserved}ReservedCgroup`) ?? "") !== "",
+      `${reserved}ReservedCgroup (--${reserved}-reserved-cgroup) must be specified when "${reserved}-reserved" or "${reserved}-reserved-compressible" included in ${where}`,
+    );
   }
 }
 

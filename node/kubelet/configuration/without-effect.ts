@@ -15,7 +15,8 @@ const WHY: Readonly<Record<string, string>> = {
   enableContentionProfiling: "this program cannot be profiled over HTTP", kubeletCgroups: "the kubelet stays in the group its supervisor gave it", systemCgroups: "other processes of the machine stay in their groups",
   hairpinMode: "the pod network decides, and pods reach themselves through their Services", podCIDR: "the Node says which addresses its pods have", maxOpenFiles: "the supervisor's limit holds (LimitNOFILE)",
   contentType: "the kubelet speaks JSON", makeIPTablesUtilChains: NO_IPTABLES, iptablesMasqueradeBit: NO_IPTABLES, iptablesDropBit: NO_IPTABLES, showHiddenMetricsForVersion: "there are no hidden metrics",
-  volumePluginDir: "volumes come by CSI", kernelMemcgNotification: "memory is looked at often enough without", logging: "logs are JSON; how much is said is --log-level's", memoryThrottlingFactor: "memory is not throttled before its limit (upstream's gate MemoryQoS is off)",
+  volumePluginDir: "volumes come by CSI", kernelMemcgNotification: "memory is looked at often enough without",
+  logging: "logs are JSON; how much is said is --log-level's", memoryThrottlingFactor: "memory is not throttled before its limit (upstream's gate MemoryQoS is off)",
   tlsCurvePreferences: "the curves are the TLS library's", imagePullProgressDeadline: "the container runtime decides when a pull has stalled",
 };
 

@@ -132,7 +132,8 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
 function checkTopology({ metadata: { labels = {} } }: Readonly<Node>, topology: Readonly<Record<string, string>>): void {
   for (const [key, value] of Object.entries(topology)) {
     const old = labels[key];
-    if (old !== undefined && old !== value) throw new Error(`error updating Node object with CSI driver node info: detected topology value collision: driver reported ${JSON.stringify(key)}:${JSON.stringify(value)} but existing label is ${JSON.stringify(key)}:${JSON.stringify(old)}`);
+    if (old !== undefined && old !== value)
+      throw new Error(`error updating Node object with CSI driver node info: detected topology value collision: driver reported ${JSON.stringify(key)}:${JSON.stringify(value)} but existing label is ${JSON.stringify(key)}:${JSON.stringify(old)}`);
   }
 }
 

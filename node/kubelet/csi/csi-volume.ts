@@ -43,7 +43,8 @@ export function inlineVolume(pod: Pod, { name }: Volume, csi: CSIVolumeSource): 
   const secret = csi.nodePublishSecretRef;
   return {
     specName: name, driver: csi.driver, handle: `csi-${sha256(pod.metadata.uid + name)}`, lifecycle: "Ephemeral", fsType: csi.fsType ?? "", readOnly: csi.readOnly ?? false, block: false,
-    attributes: csi.volumeAttributes ?? {}, accessMode: "ReadWriteOnce", forOneNode: true, mountOptions: [], stageSecret: undefined, publishSecret: secret ? { name: secret.name, namespace: pod.metadata.namespace } : undefined, expandSecret: undefined,
+    attributes: csi.volumeAttributes ?? {}, accessMode: "ReadWriteOnce", forOneNode: true, mountOptions: [], stageSecret: undefined,
+    publishSecret: secret ? { name: secret.name, namespace: pod.metadata.namespace } : undefined, expandSecret: undefined,
   };
 }
 

@@ -100,7 +100,8 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     await makeParent(target);
     try {
       await driver.call("Node/NodePublishVolume", {
-        volume_id: volume.handle, publish_context: publishContext, staging_target_path: stagingPath === undefined ? "" : known(stagingPath), target_path: known(target), volume_capability: capability, readonly: volume.readOnly, secrets, volume_context: attributes,
+        volume_id: volume.handle, publish_context: publishContext, staging_target_path: stagingPath === undefined ? "" : known(stagingPath), target_path: known(target),
+        volume_capability: capability, readonly: volume.readOnly, secrets, volume_context: attributes,
       }, { signal });
     } catch (error) {
       if (first && !volume.block) await refused(error, { note, target }); // some drivers take a directory that is there for a volume they have published

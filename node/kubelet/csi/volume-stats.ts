@@ -104,7 +104,9 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
   ] as readonly (readonly [string, string, (of: VolumeFigures) => number | undefined])[]) {
     metrics.gaugeFrom(`kubelet_volume_stats_${name}`, `[ALPHA] ${help}`, () => [...new Map(figures.flatMap((one) => {
       const number = value(one);
-      return number === undefined || one.namespace === undefined || one.claim === undefined ? [] : [[`${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const] as const]; // once, however many pods mount it
+      return number === undefined || one.namespace === undefined || one.claim === undefined ? [] : [[
+        `${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const,
+      ] as const]; // once, however many pods mount it
     })).values()]);
   }
 

@@ -92,7 +92,9 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
     if (!plugin.options.get_preferred_allocation_available) return ids;
     const { must, from } = choose(choiceFor(pod, waiting));
     if (must.length === ids.length) return must;
-    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: [...must, ...from].toSorted(), must_include_deviceIDs: [...must], allocation_size: ids.length }] }, { signal }).catch((cause: Error) => {
+    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{
+      available_deviceIDs: [...must, ...from].toSorted(), must_include_deviceIDs: [...must], allocation_size: ids.length,
+    }] }, { signal }).catch((cause: Error) => {
       signal.throwIfAborted();
       throw new AllocationRefused(new Error(`device plugin GetPreferredAllocation rpc failed with err: ${cause.message}`, { cause }));
     });

@@ -55,7 +55,13 @@ export function podResourcesApi({ dataDir, clock, log, metrics, pods, allPods, d
   function resourcesOf(pod: Pod): PodResources {
     const { name, namespace = "", uid } = pod.metadata;
     const containers = [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers];
-    return { name, namespace, containers: containers.map((container) => ({ name: container.name, devices: devicesOf(uid, container.name).flatMap(toProto), cpu_ids: [...exclusiveCpus(uid, container.name)], memory: memoryOf(uid, container.name).map(memoryToProto), dynamic_resources: [...claimsOf(pod, container.name)] })) };
+    return {
+      name, namespace,
+      containers: containers.map((container) => ({
+        name: container.name, devices: devicesOf(uid, container.name).flatMap(toProto), cpu_ids: [...exclusiveCpus(uid, container.name)],
+        memory: memoryOf(uid, container.name).map(memoryToProto), dynamic_resources: [...claimsOf(pod, container.name)],
+      })),
+    };
   }
 
   function deviceUsersOf({ metadata: { name, namespace = "", uid }, spec }: Pod): PodResources {

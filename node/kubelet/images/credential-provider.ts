@@ -68,7 +68,8 @@ export function credentialProviders({ providers, binDir, environment, exec, metr
     const known = Object.values(keys).map((key) => cache.get(key)).find((entry) => entry && clock.uptimeMs() < entry.untilMs);
     if (known) return known.entries;
     const { entries, keyType, cacheMs } = await runs.do(JSON.stringify([provider.name, repository, who?.token, who?.annotations]), (shared) => run(provider, repository, who, shared), signal);
-    if (who && provider.token?.cacheType !== "Token" && entries.some(({ auth }) => auth.password === who.token)) throw new Error("credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'");
+    if (who && provider.token?.cacheType !== "Token" && entries.some(({ auth }) => auth.password === who.token))
+      throw new Error("credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'");
     if (cacheMs > 0) {
       if (cache.size >= CACHE_MAX) cache.clear();
       cache.set(keys[keyType], { entries, untilMs: clock.uptimeMs() + cacheMs });

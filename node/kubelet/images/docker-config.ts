@@ -1,3 +1,4 @@
+import { jsonKindOf } from "../../../core/api/patch/json-value.ts";
 /**
  * A docker configuration: which user and password each place has. Read as Go reads JSON: names of fields in any case, null as nothing said, and one value of a
  * wrong type makes it none at all.
@@ -48,6 +49,5 @@ function objectOf(value: unknown, type: string): Readonly<Record<string, unknown
 
 /** Without the value, which may be a secret. */
 function wrongType(value: unknown, wanted: string): Error {
-  const kind = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-  return new Error(`json: cannot unmarshal ${kind} into Go ${wanted.startsWith("field") ? wanted.replace("field", "struct field") : wanted}`);
+  return new Error(`json: cannot unmarshal ${jsonKindOf(value)} into Go ${wanted.startsWith("field") ? wanted.replace("field", "struct field") : wanted}`);
 }

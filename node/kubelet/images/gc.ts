@@ -93,7 +93,11 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onLooked
     if (usedPercent < options.highPercent) return;
     const { freedBytes, errors } = await removeForSpace(excessBytes, { isUrgent: false }, signal);
     if (errors.length > 0) throw new Error(`wanted to free ${excessBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${joined(errors)}`);
-    if (freedBytes < excessBytes) throw complain("FreeDiskSpaceFailed", `Insufficient free disk space on the node's image filesystem (${usedPercent}% of ${shownSize(usage.capacityBytes)} used). Failed to free sufficient space by deleting unused images (freed ${freedBytes} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`);
+    if (freedBytes < excessBytes)
+      throw complain(
+        "FreeDiskSpaceFailed",
+        `Insufficient free disk space on the node's image filesystem (${usedPercent}% of ${shownSize(usage.capacityBytes)} used). Failed to free sufficient space by deleting unused images (freed ${freedBytes} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`,
+      );
   }
 
   return {

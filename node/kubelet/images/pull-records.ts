@@ -12,6 +12,7 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
+import { compareText } from "../../../core/api/meta/compare-text.ts";
 import { repositoryOf, withoutTag } from "./image-name.ts";
 import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
@@ -248,8 +249,8 @@ function isNewSecret({ kubernetesSecrets = [] }: Mapping, { auth, secret }: Pull
 }
 
 function byName(a: AccountReference, b: AccountReference): number {
-  const [first, second] = [a, b].map(({ namespace, name, uid }) => [namespace, name, uid].join("\0"));
-  return first! < second! ? -1 : Number(first! > second!);
+  const order = ({ namespace, name, uid }: AccountReference): string => [namespace, name, uid].join("\0");
+  return compareText(order(a), order(b));
 }
 
 function isSame(a: AccountReference, b: AccountReference): boolean {

@@ -70,7 +70,10 @@ export function nodeAgent(deps: Deps): NodeAgent {
   }
 
   async function statusAfter(before: NodeStatus | undefined): Promise<NodeStatus> {
-    return nodeStatusOf({ settings, machine, capacity, before, problems: runtime.problems(), pressures: deps.pressures(), runtimeVersion: runtime.version, runtimeStatus: runtime.status, images, volumesInUse: await deps.volumesInUse?.(), devices: deviceCounts(), nowMs: clock.nowMs() });
+    return nodeStatusOf({
+      settings, machine, capacity, before, problems: runtime.problems(), pressures: deps.pressures(), runtimeVersion: runtime.version, runtimeStatus: runtime.status,
+      images, volumesInUse: await deps.volumesInUse?.(), devices: deviceCounts(), nowMs: clock.nowMs(),
+    });
   }
 
   function deviceCounts(): DeviceCounts {

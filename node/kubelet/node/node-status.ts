@@ -37,15 +37,19 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
   const devices = [...(facts.devices ?? [])];
   return {
     capacity: { ...capacityOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { capacity }]) => [name, String(capacity)])) },
-    allocatable: { ...allocatableOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { allocatable }]) => [name, String(allocatable)])) }, conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
+    allocatable: { ...allocatableOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { allocatable }]) => [name, String(allocatable)])) },
+    conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
     nodeInfo: {
       machineID: machine.machineId, systemUUID: machine.systemUuid, bootID: machine.bootId, kernelVersion: machine.kernelVersion, osImage: machine.osImage,
-      containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? "Unknown"}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
+      containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? "Unknown"}`,
+      kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
     images: imagesOf(facts.images, facts.settings.statusImagesMax),
     ...(facts.volumesInUse?.length || facts.before?.volumesInUse?.length ? { volumesInUse: [...(facts.volumesInUse ?? [])] } : {}),
-    runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).toSorted((a, b) => ((a.name ?? "") < (b.name ?? "") ? -1 : 1)).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
+    runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).toSorted((a, b) => ((a.name ?? "") < (b.name ?? "") ? -1 : 1)).map(({ name, features }) => ({
+      name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false },
+    })),
     declaredFeatures: [...DECLARED_FEATURES],
     features: { supplementalGroupsPolicy: runtimeStatus?.features?.supplemental_groups_policy ?? false },
   };
@@ -114,7 +118,11 @@ export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatu
 }
 
 /** The node's object as it is first registered. */
-export function newNode({ settings, machine }: Pick<NodeFacts, "settings" | "machine">): Pick<Node, "apiVersion" | "kind" | "spec"> & { readonly metadata: { readonly name: string; readonly labels: Record<string, string>; readonly annotations: Record<string, string> } } {
+export function newNode({ settings, machine }: Pick<NodeFacts, "settings" | "machine">): Pick<Node, "apiVersion" | "kind" | "spec"> & { readonly metadata: {
+  readonly name: string;
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+} } {
   return {
     apiVersion: "v1", kind: "Node",
     metadata: { name: settings.nodeName, labels: { ...nodeLabels(settings, machine), ...settings.labels }, annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true", ...settings.annotations } },

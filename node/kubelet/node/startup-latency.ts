@@ -26,7 +26,10 @@ export function startupLatency({ metrics, clock, machineSeconds }: Deps): Startu
     made.set(0);
     return made;
   };
-  const shown = { preKubelet: gauge("pre_kubelet_", "before kubelet starts"), preRegistration: gauge("pre_registration_", "before registration"), registration: gauge("registration_", "during registration"), postRegistration: gauge("post_registration_", "after registration"), all: gauge("", "in total") };
+  const shown = {
+    preKubelet: gauge("pre_kubelet_", "before kubelet starts"), preRegistration: gauge("pre_registration_", "before registration"),
+    registration: gauge("registration_", "during registration"), postRegistration: gauge("post_registration_", "after registration"), all: gauge("", "in total"),
+  };
   const beganMs = clock.uptimeMs();
   const since = (ms: number): number => (clock.uptimeMs() - ms) / 1000;
   let triedMs: number | undefined;

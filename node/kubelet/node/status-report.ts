@@ -112,7 +112,13 @@ export class StatusReport implements Runnable {
   async #report(signal: AbortSignal): Promise<void> {
     const { settings, clock, machine } = this.#deps;
     if (this.#known === undefined) {
-      this.#known = await registerNode({ ...this.#deps, isNewMachine: this.#deps.isNewMachine === true && this.#registeredMs === Number.NEGATIVE_INFINITY, onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning") }, signal);
+      this.#known = await registerNode(
+        {
+          ...this.#deps, isNewMachine: this.#deps.isNewMachine === true && this.#registeredMs === Number.NEGATIVE_INFINITY,
+          onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning"),
+        },
+        signal,
+      );
       this.#registeredMs = clock.uptimeMs();
     }
     await this.#deps.measure();

@@ -3,8 +3,9 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/{cpumanager,memorymanager}/state/{checkpoint,state_checkpoint}.go
  */
+import { compareText } from "../../../core/api/meta/compare-text.ts";
 import { parseStateFile } from "../../os/state-file.ts";
-import { byName, byNumber, checksumOf, dumpList, dumpMap, verifyChecksum } from "../go-dump.ts";
+import { byNumber, checksumOf, dumpList, dumpMap, verifyChecksum } from "../go-dump.ts";
 import type { CpuState } from "./cpu-policy.ts";
 import { formatCpuSet, parseCpuSet } from "./cpu-set.ts";
 import type { Block, MemoryState, MemoryTable, NodeState } from "./memory-policy.ts";
@@ -47,7 +48,7 @@ export function storedMemory({ policy, state: { machineState, entries } }: Memor
   return { policyName: policy, machineState, ...(Object.keys(entries).length > 0 ? { entries } : {}), checksum };
 }
 
-function byFirst([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number { return byName(a, b); }
+function byFirst([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number { return compareText(a, b); }
 
 function dumpCpus({ policyName, defaultCpuSet, entries }: Omit<Required<StoredCpus>, "checksum">): string {
   const pods = dumpMap(entries, (containers) => dumpMap(containers, (cpus) => cpus));

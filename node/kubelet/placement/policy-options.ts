@@ -15,7 +15,8 @@ const CPU_OPTIONS: Readonly<Record<string, readonly [field: keyof CpuOptions, st
 };
 
 const EXCLUSIVE: readonly (readonly [string, string])[] = [
-  ["full-pcpus-only", "distribute-cpus-across-cores"], ["distribute-cpus-across-numa", "distribute-cpus-across-cores"], ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-cores"], ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-numa"],
+  ["full-pcpus-only", "distribute-cpus-across-cores"], ["distribute-cpus-across-numa", "distribute-cpus-across-cores"],
+  ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-cores"], ["prefer-align-cpus-by-uncorecache", "distribute-cpus-across-numa"],
 ];
 
 /** `gate`: whether a feature gate is on. */

@@ -16,4 +16,7 @@ export interface PlacementSettings {
   readonly gates: Readonly<Record<string, boolean>>;
 }
 
-export const NO_PLACEMENT: PlacementSettings = { cpuPolicy: "none", cpuOptions: {}, cpuReconcileMs: 10_000, reservedCpus: "", memoryPolicy: "None", reservedMemory: [], topologyPolicy: "none", topologyScope: "container", topologyOptions: {}, gates: {} };
+export const NO_PLACEMENT: PlacementSettings = {
+  cpuPolicy: "none", cpuOptions: {}, cpuReconcileMs: 10_000, reservedCpus: "", memoryPolicy: "None", reservedMemory: [], topologyPolicy: "none",
+  topologyScope: "container", topologyOptions: {}, gates: {},
+};

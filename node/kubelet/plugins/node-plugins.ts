@@ -92,7 +92,8 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
     pods: () => [...workers()].filter(({ stage, isGone }) => stage === "running" || stage === "terminating" || (tellsEnded && !isGone)).map(({ pod }) => pod),
     allPods: () => [...workers()].filter(({ isGone }) => !isGone).map(({ pod }) => pod),
     claimsOf: (pod, container) => claims.devicesOf(pod, container).map(({ claim, devices: list }) => ({
-      claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds, shareId }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })), ...(shareId ? { share_id: shareId } : {}) })),
+      claim_name: claim.name, claim_namespace: claim.namespace,
+      claim_resources: list.map(({ driver, pool, device, cdiIds, shareId }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })), ...(shareId ? { share_id: shareId } : {}) })),
     })),
   });
   const allocatable = csiAllocatable({ client, drivers, clock, random, log, onChange: (object) => csi.reconsider(object) });

@@ -71,7 +71,9 @@ const DEPTH_MAX = 3;
 
 export function pluginWatcher({ directory, handlers, clock, log, metrics, watch = watchDirectory }: Deps): Runnable {
   const seen = new Map<string, Seen>(); // by socket
-  metrics.gaugeFrom("plugin_manager_total_plugins", "[ALPHA] Number of plugins in Plugin Manager", () => [...seen].flatMap(([socket_path, { registered }]) => [[{ socket_path, state: "desired_state_of_world" }, 1] as const, ...(registered ? [[{ socket_path, state: "actual_state_of_world" }, 1] as const] : [])]));
+  metrics.gaugeFrom("plugin_manager_total_plugins", "[ALPHA] Number of plugins in Plugin Manager", () => [...seen].flatMap(([socket_path, { registered }]) => [
+    [{ socket_path, state: "desired_state_of_world" }, 1] as const, ...(registered ? [[{ socket_path, state: "actual_state_of_world" }, 1] as const] : []),
+  ]));
   const underWay = new Set<Promise<void>>();
   let registrations = 0;
 
@@ -162,7 +164,9 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics, watch 
       const plugin: PluginIdentity = { name, endpoint: endpoint || socket, versions };
       const refuse = async (problem: string, cause?: unknown): Promise<never> => {
         const message = `RegisterPlugin error -- ${problem}`;
-        await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: false, error: message }, call).catch((error: unknown) => log.debug("plugin not told that it is refused", { socket, error })); // some end at once when they hear it
+        await client.call(
+          "Registration/NotifyRegistrationStatus", { plugin_registered: false, error: message }, call,
+        ).catch((error: unknown) => log.debug("plugin not told that it is refused", { socket, error })); // some end at once when they hear it
         throw new Error(message, { cause });
       };
       const handler = handlers.find((one) => one.type === type);

@@ -10,6 +10,7 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
+import { compareText } from "../../../core/api/meta/compare-text.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { escapePath, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
 import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
@@ -29,7 +30,17 @@ const LAZY_MS = 100;
 
 type Header = readonly [name: string, value: string];
 
-interface Get { readonly url: URL; /** What is asked for there: of `url` dots are resolved, which is the server's to do. */ readonly target: string; readonly headers: readonly Header[]; /** What the server may choose from, over TLS. */ readonly protocols: readonly string[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
+interface Get {
+  readonly url: URL;
+  /** What is asked for there: of `url` dots are resolved, which is the server's to do. */
+  readonly target: string;
+  readonly headers: readonly Header[];
+  /** What the server may choose from, over TLS. */
+  readonly protocols: readonly string[];
+  readonly timeoutMs: number;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+}
 
 /** `purpose`: kube-<purpose>/1.36 is who asks. */
 export async function httpGetAction(
@@ -77,7 +88,7 @@ function canonicalName(name: string): string {
 
 function requestText(target: string, address: string, headers: readonly Header[]): string {
   const first = (wanted: string): string => headers.find(([name]) => name === wanted)?.[1] ?? "";
-  const others = headers.filter(([name]) => !NOT_AMONG_OTHERS.includes(name)).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const others = headers.filter(([name]) => !NOT_AMONG_OTHERS.includes(name)).toSorted(([a], [b]) => compareText(a, b));
   const agent: readonly Header[] = first("User-Agent") === "" ? [] : [["User-Agent", first("User-Agent")]];
   const close: readonly Header[] = others.some(([name, value]) => name === "Connection" && value.toLowerCase() === "close") ? [] : [["Connection", "close"]];
   const lines = [["Host", first("Host") || address] as const, ...agent, ...others, ...close].map(([name, value]) => `${name}: ${value.trim()}`);
@@ -138,7 +149,8 @@ function once({ url, target, headers, protocols, timeoutMs, clock, signal }: Get
   function send(): void {
     connected = true;
     ends = `${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}`;
-    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return void (endSession = http2Get(socket as TLSSocket, { url, target, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
+    if (secure && (socket as TLSSocket).alpnProtocol === "h2")
+      return void (endSession = http2Get(socket as TLSSocket, { url, target, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
     socket.on("data", take).on("end", () => settle(true)).on("close", () => settle(true));
     socket.write(request);
   }

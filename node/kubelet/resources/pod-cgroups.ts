@@ -43,8 +43,15 @@ export interface PodCgroups {
   balance(pods: Iterable<Pod>): void;
 }
 
+interface Options {
+  readonly cgroupRoot: string;
+  readonly pidsMax?: number | undefined;
+  readonly quota?: CpuQuota | undefined;
+  readonly hugepageSizes?: readonly string[] | undefined;
+}
+
 /** `pidsMax`: processes and threads a pod may have; absent: as many as the node. `hugepageSizes`: those of this machine, as the kernel names them. */
-export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA, hugepageSizes = [] }: { readonly cgroupRoot: string; readonly pidsMax?: number | undefined; readonly quota?: CpuQuota | undefined; readonly hugepageSizes?: readonly string[] | undefined }): PodCgroups {
+export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_QUOTA, hugepageSizes = [] }: Options): PodCgroups {
   const root = posix.join("/", cgroupRoot, "kubepods");
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
   const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice
@@ -99,7 +106,10 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
 function widest(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
   const [quota, other] = [a.cpuQuotaUs ?? -1, b.cpuQuotaUs ?? -1];
   const { memoryBytes: _, ...rest } = b;
-  return { ...rest, ...(a.cpuQuotaUs === undefined && b.cpuQuotaUs === undefined ? {} : { cpuQuotaUs: quota < 0 || other < 0 ? -1 : Math.max(quota, other) }), ...(a.memoryBytes === undefined || b.memoryBytes === undefined ? {} : { memoryBytes: Math.max(a.memoryBytes, b.memoryBytes) }) };
+  return {
+    ...rest, ...(a.cpuQuotaUs === undefined && b.cpuQuotaUs === undefined ? {} : { cpuQuotaUs: quota < 0 || other < 0 ? -1 : Math.max(quota, other) }),
+    ...(a.memoryBytes === undefined || b.memoryBytes === undefined ? {} : { memoryBytes: Math.max(a.memoryBytes, b.memoryBytes) }),
+  };
 }
 
 /** A limit binds the pod when whatever runs of it has one. */

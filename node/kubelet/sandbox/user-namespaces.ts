@@ -43,7 +43,15 @@ function readMapping(path: string): Mapping | undefined {
   return uids;
 }
 
-export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined; readonly random: Pick<Random, "next">; readonly log: Log }): UserNamespaces {
+interface Options {
+  readonly dataDir: string;
+  readonly maxPods: number;
+  readonly idsPerPod?: number | undefined;
+  readonly random: Pick<Random, "next">;
+  readonly log: Log;
+}
+
+export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log }: Options): UserNamespaces {
   const taken = new Map<string, number>(); // pod uid → its first id
   let all: IdRange = { hostId: idsPerPod, length: IDS_END - idsPerPod }; // the first range is the host's own
 

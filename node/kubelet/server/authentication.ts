@@ -68,7 +68,11 @@ export function authentication({ client, roots, access, clock, metrics }: Authen
     const review = (await asked(() => client.request({
       method: "POST", path: "/apis/authentication.k8s.io/v1/tokenreviews", signal,
       body: { apiVersion: "authentication.k8s.io/v1", kind: "TokenReview", metadata: {}, spec: { token } },
-    }))) as { readonly status?: { readonly authenticated?: boolean; readonly error?: string; readonly user?: { readonly username?: string; readonly uid?: string; readonly groups?: readonly string[]; readonly extra?: Record<string, readonly string[]> } } };
+    }))) as { readonly status?: {
+      readonly authenticated?: boolean;
+      readonly error?: string;
+      readonly user?: { readonly username?: string; readonly uid?: string; readonly groups?: readonly string[]; readonly extra?: Record<string, readonly string[]> };
+    } };
     const { authenticated = false, user, error = "" } = review.status ?? {};
     const found: UserInfo | undefined = authenticated && user?.username ? { name: user.username, uid: user.uid, groups: user.groups ?? [], extra: user.extra } : undefined;
     if (found || error === "") tokens.set(key, found, access.tokenTtlMs); // why it does not know one may be over the next time: it was made a moment ago

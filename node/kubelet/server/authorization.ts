@@ -36,7 +36,15 @@ const DECISIONS_MAX = 8192;
 /** Throws when the API server cannot be asked. */
 export type Authorize = (user: UserInfo, attributes: { readonly verb: string; readonly subresource: string }, signal: AbortSignal) => Promise<boolean>;
 
-export function authorization({ client, nodeName, access, clock, metrics }: { readonly client: Client; readonly nodeName: string; readonly access: Pick<AccessSettings, "authorizes" | "allowedTtlMs" | "deniedTtlMs">; readonly clock: Clock; readonly metrics?: Metrics | undefined }): Authorize {
+interface Options {
+  readonly client: Client;
+  readonly nodeName: string;
+  readonly access: Pick<AccessSettings, "authorizes" | "allowedTtlMs" | "deniedTtlMs">;
+  readonly clock: Clock;
+  readonly metrics?: Metrics | undefined;
+}
+
+export function authorization({ client, nodeName, access, clock, metrics }: Options): Authorize {
   if (!access.authorizes) return async () => true;
   const asked = delegatedMeter(metrics, "authz", clock);
   const decisions = expiringCache<boolean>({ clock, entriesMax: DECISIONS_MAX });

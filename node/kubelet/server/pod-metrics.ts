@@ -23,17 +23,32 @@ export function resourceMetrics(summary: StatsSummary | undefined): string {
   const containers = pods.flatMap((pod) => pod.containers.map((one) => ({ one, labels: { container: one.name, namespace: pod.podRef.namespace, pod: pod.podRef.name } })));
   const podLabels = (pod: StatsSummary["pods"][number]): Labels => ({ namespace: pod.podRef.namespace, pod: pod.podRef.name });
   return renderFamilies([
-    { name: "container_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the container in core-seconds", samples: containers.map(({ one, labels }) => ({ labels, value: seconds(one.cpu?.usageCoreNanoSeconds), time: one.cpu?.time })) },
+    {
+      name: "container_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the container in core-seconds",
+      samples: containers.map(({ one, labels }) => ({ labels, value: seconds(one.cpu?.usageCoreNanoSeconds), time: one.cpu?.time })),
+    },
     { name: "container_memory_working_set_bytes", type: "gauge", help: "[STABLE] Current working set of the container in bytes", samples: containers.map(({ one, labels }) => ({ labels, value: one.memory?.workingSetBytes, time: one.memory?.time })) },
     { name: "container_start_time_seconds", type: "gauge", help: "[STABLE] Start time of the container since unix epoch in seconds", samples: containers.map(({ one, labels }) => ({ labels, value: Date.parse(one.startTime) / 1000 })) },
-    { name: "container_swap_limit_bytes", type: "gauge", help: "[ALPHA] Current amount of the container swap limit in bytes. Reported only on non-windows systems", samples: containers.map(({ one: { swap }, labels }) => ({ labels, value: swap?.swapAvailableBytes === undefined ? undefined : swap.swapAvailableBytes + (swap.swapUsageBytes ?? 0), time: swap?.time })) },
-    { name: "container_swap_usage_bytes", type: "gauge", help: "[ALPHA] Current amount of the container swap usage in bytes. Reported only on non-windows systems", samples: containers.map(({ one, labels }) => ({ labels, value: one.swap?.swapUsageBytes, time: one.swap?.time })) },
+    {
+      name: "container_swap_limit_bytes", type: "gauge", help: "[ALPHA] Current amount of the container swap limit in bytes. Reported only on non-windows systems",
+      samples: containers.map(({ one: { swap }, labels }) => ({ labels, value: swap?.swapAvailableBytes === undefined ? undefined : swap.swapAvailableBytes + (swap.swapUsageBytes ?? 0), time: swap?.time })),
+    },
+    {
+      name: "container_swap_usage_bytes", type: "gauge", help: "[ALPHA] Current amount of the container swap usage in bytes. Reported only on non-windows systems",
+      samples: containers.map(({ one, labels }) => ({ labels, value: one.swap?.swapUsageBytes, time: one.swap?.time })),
+    },
     { name: "node_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the node in core-seconds", samples: [{ labels: {}, value: seconds(node.cpu?.usageCoreNanoSeconds), time: node.cpu?.time }] },
     { name: "node_memory_working_set_bytes", type: "gauge", help: "[STABLE] Current working set of the node in bytes", samples: [{ labels: {}, value: node.memory?.workingSetBytes, time: node.memory?.time }] },
     { name: "node_swap_usage_bytes", type: "gauge", help: "[ALPHA] Current swap usage of the node in bytes. Reported only on non-windows systems", samples: [{ labels: {}, value: node.swap?.swapUsageBytes, time: node.swap?.time }] },
-    { name: "pod_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the pod in core-seconds", samples: pods.map((pod) => ({ labels: podLabels(pod), value: seconds(pod.cpu?.usageCoreNanoSeconds), time: pod.cpu?.time })) },
+    {
+      name: "pod_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the pod in core-seconds",
+      samples: pods.map((pod) => ({ labels: podLabels(pod), value: seconds(pod.cpu?.usageCoreNanoSeconds), time: pod.cpu?.time })),
+    },
     { name: "pod_memory_working_set_bytes", type: "gauge", help: "[STABLE] Current working set of the pod in bytes", samples: pods.map((pod) => ({ labels: podLabels(pod), value: pod.memory?.workingSetBytes, time: pod.memory?.time })) },
-    { name: "pod_swap_usage_bytes", type: "gauge", help: "[ALPHA] Current amount of the pod swap usage in bytes. Reported only on non-windows systems", samples: pods.map((pod) => ({ labels: podLabels(pod), value: pod.swap?.swapUsageBytes, time: pod.swap?.time })) },
+    {
+      name: "pod_swap_usage_bytes", type: "gauge", help: "[ALPHA] Current amount of the pod swap usage in bytes. Reported only on non-windows systems",
+      samples: pods.map((pod) => ({ labels: podLabels(pod), value: pod.swap?.swapUsageBytes, time: pod.swap?.time })),
+    },
     failed,
   ]);
 }

@@ -89,7 +89,10 @@ export function targetOf({ url = "/" }: IncomingMessage): Target {
   }
 }
 
-const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "metrics/slis", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint", "debug"]);
+const ROOTS: ReadonlySet<string> = new Set([
+  "healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "metrics/slis", "run", "exec", "attach", "portForward",
+  "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint", "debug",
+]);
 
 /** Forwarded ports count as short with upstream, which looks for them by another name. */
 const LONG_RUNNING: ReadonlySet<string> = new Set(["exec", "attach", "debug"]);

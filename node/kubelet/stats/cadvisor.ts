@@ -58,7 +58,10 @@ const FAMILIES: readonly (readonly [name: string, type: Family["type"], help: st
   ["container_memory_total_active_file_bytes", GAUGE, "Current total active file in bytes.", ({ figures: { memory } }) => memory?.activeFileBytes],
   ["container_memory_total_inactive_file_bytes", GAUGE, "Current total inactive file in bytes.", ({ figures: { memory } }) => memory?.inactiveFileBytes],
   ["container_memory_failcnt", COUNTER, "Number of memory usage hits limits", ({ figures: { memory } }) => memory?.failures],
-  ["container_memory_failures_total", COUNTER, "Cumulative count of memory allocation failures.", ({ figures: { memory } }) => ["container", "hierarchy"].flatMap((scope) => [[{ failure_type: "pgfault", scope }, memory?.pageFaults], [{ failure_type: "pgmajfault", scope }, memory?.majorPageFaults]] as const)],
+  [
+    "container_memory_failures_total", COUNTER, "Cumulative count of memory allocation failures.",
+    ({ figures: { memory } }) => ["container", "hierarchy"].flatMap((scope) => [[{ failure_type: "pgfault", scope }, memory?.pageFaults], [{ failure_type: "pgmajfault", scope }, memory?.majorPageFaults]] as const),
+  ],
   ["container_oom_events_total", COUNTER, "Count of out of memory events observed for the container", ({ figures: { memory } }) => memory?.oomKills],
   ["container_fs_reads_bytes_total", COUNTER, "Cumulative count of bytes read", perDevice("readBytes")],
   ["container_fs_writes_bytes_total", COUNTER, "Cumulative count of bytes written", perDevice("writtenBytes")],
@@ -114,8 +117,17 @@ const SPECS: typeof FAMILIES = [
   ["container_spec_memory_reservation_limit_bytes", GAUGE, "Memory reservation limit for the container.", ({ figures: { memory } }) => memory?.reservationBytes],
 ];
 
+interface Shown {
+  readonly cgroups: Cgroups;
+  readonly rows: readonly Row[];
+  readonly machine: MachineInfo;
+  readonly cores?: number | undefined;
+  readonly sockets?: number | undefined;
+  readonly nowMs: number;
+}
+
 /** `cores` and `sockets`: of the machine, where it tells. */
-export function cadvisorMetrics({ cgroups, rows, machine, cores, sockets, nowMs }: { readonly cgroups: Cgroups; readonly rows: readonly Row[]; readonly machine: MachineInfo; readonly cores?: number | undefined; readonly sockets?: number | undefined; readonly nowMs: number }): string {
+export function cadvisorMetrics({ cgroups, rows, machine, cores, sockets, nowMs }: Shown): string {
   const time = new Date(nowMs).toISOString();
   const measured = rows.filter(({ path }) => cgroups.exists(path)).map((row): Measured => {
     const { path: id, name = "", image = "", pod = "", namespace = "", container = "" } = row;
@@ -129,14 +141,21 @@ export function cadvisorMetrics({ cgroups, rows, machine, cores, sockets, nowMs 
     }),
   });
   const lastSeen: Family = { name: "container_last_seen", type: "gauge", help: "Last time a container was seen by the exporter", samples: measured.map(({ labels }) => ({ labels, value: Math.floor(nowMs / 1000), time })) };
-  return renderFamilies([...FAMILIES.map(family(true)), ...SPECS.map(family(false)), lastSeen, ...machineFamilies(machine, { cores, sockets }), { name: "container_scrape_error", type: "gauge", help: "1 if there was an error while getting container metrics, 0 otherwise", samples: [{ labels: {}, value: 0 }] }]);
+  return renderFamilies([
+    ...FAMILIES.map(family(true)), ...SPECS.map(family(false)), lastSeen, ...machineFamilies(machine, { cores, sockets }),
+    { name: "container_scrape_error", type: "gauge", help: "1 if there was an error while getting container metrics, 0 otherwise", samples: [{ labels: {}, value: 0 }] },
+  ]);
 }
 
 function machineFamilies({ bootId, machineId, systemUuid, cpus, memoryBytes, swapBytes, kernelVersion, osImage }: MachineInfo, { cores, sockets }: { readonly cores: number | undefined; readonly sockets: number | undefined }): Family[] {
   const labels = { boot_id: bootId, machine_id: machineId, system_uuid: systemUuid };
   const one = (name: string, help: string, value: number | undefined): Family => ({ name, type: "gauge", help, samples: [{ labels, value }] });
   return [
-    { name: "cadvisor_version_info", type: "gauge", help: "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version & cadvisor revision.", samples: [{ labels: { cadvisorRevision: "", cadvisorVersion: "", dockerVersion: "", kernelVersion, osVersion: osImage }, value: 1 }] },
+    {
+      name: "cadvisor_version_info", type: "gauge",
+      help: "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version & cadvisor revision.",
+      samples: [{ labels: { cadvisorRevision: "", cadvisorVersion: "", dockerVersion: "", kernelVersion, osVersion: osImage }, value: 1 }],
+    },
     one("machine_cpu_physical_cores", "Number of physical CPU cores.", cores), one("machine_cpu_sockets", "Number of CPU sockets.", sockets),
     one("machine_cpu_cores", "Number of logical CPU cores.", cpus), one("machine_memory_bytes", "Amount of memory installed on the machine.", memoryBytes), one("machine_swap_bytes", "Amount of swap memory available on the machine.", swapBytes),
     { name: "machine_scrape_error", type: "gauge", help: "1 if there was an error while getting machine metrics, 0 otherwise.", samples: [{ labels: {}, value: 0 }] },

@@ -5,7 +5,15 @@
  */
 import type { Cgroups, CgroupUsage } from "../../os/cgroup.ts";
 
-export interface DeviceFigures { readonly device: string; readonly readBytes: number; readonly writtenBytes: number; readonly reads: number; readonly writes: number; /** Bytes by operation, as the kernel calls them: Read, Write, and in version 1 others. */ readonly bytes: ReadonlyMap<string, number> }
+export interface DeviceFigures {
+  readonly device: string;
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+  readonly reads: number;
+  readonly writes: number;
+  /** Bytes by operation, as the kernel calls them: Read, Write, and in version 1 others. */
+  readonly bytes: ReadonlyMap<string, number>;
+}
 export interface Pressure { readonly waitingSeconds: number; readonly stalledSeconds: number }
 
 export interface CgroupFigures {
@@ -55,12 +63,16 @@ function legacy({ text, number, values }: Files): CgroupFigures {
   const usageBytes = number("memory", "memory.usage_in_bytes") ?? 0;
   return {
     ...(total === undefined ? {} : { cpu: { totalSeconds: total / 1e9, userSeconds: (times?.get("user") ?? 0) / TICKS_PER_SECOND, systemSeconds: (times?.get("system") ?? 0) / TICKS_PER_SECOND } }),
-    ...(throttling && (quotaUs ?? 0) > 0 ? { throttling: { periods: throttling.get("nr_periods") ?? 0, throttledPeriods: throttling.get("nr_throttled") ?? 0, throttledSeconds: (throttling.get("throttled_time") ?? 0) / 1e9, burstPeriods: throttling.get("nr_bursts") ?? 0, burstSeconds: (throttling.get("burst_time") ?? 0) / 1e9 } } : {}),
+    ...(throttling && (quotaUs ?? 0) > 0 ? { throttling: {
+      periods: throttling.get("nr_periods") ?? 0, throttledPeriods: throttling.get("nr_throttled") ?? 0, throttledSeconds: (throttling.get("throttled_time") ?? 0) / 1e9,
+      burstPeriods: throttling.get("nr_bursts") ?? 0, burstSeconds: (throttling.get("burst_time") ?? 0) / 1e9,
+    } } : {}),
     cpuSpec: { shares: number("cpu", "cpu.shares"), quotaUs: (quotaUs ?? 0) > 0 ? quotaUs : undefined, periodUs: number("cpu", "cpu.cfs_period_us") },
     ...(memory === undefined ? {} : { memory: {
       usageBytes, maxUsageBytes: number("memory", "memory.max_usage_in_bytes"), workingSetBytes: Math.max(0, usageBytes - of("inactive_file")), rssBytes: of("rss"), cacheBytes: of("cache"), mappedFileBytes: of("mapped_file"),
       swapBytes: memory.get("total_swap"), kernelBytes: number("memory", "memory.kmem.usage_in_bytes"), activeFileBytes: of("active_file"), inactiveFileBytes: of("inactive_file"), failures: number("memory", "memory.failcnt") ?? 0,
-      pageFaults: of("pgfault"), majorPageFaults: of("pgmajfault"), limitBytes: limited(number("memory", "memory.limit_in_bytes")), swapLimitBytes: limited(number("memory", "memory.memsw.limit_in_bytes")), reservationBytes: limited(number("memory", "memory.soft_limit_in_bytes")),
+      pageFaults: of("pgfault"), majorPageFaults: of("pgmajfault"), limitBytes: limited(number("memory", "memory.limit_in_bytes")),
+      swapLimitBytes: limited(number("memory", "memory.memsw.limit_in_bytes")), reservationBytes: limited(number("memory", "memory.soft_limit_in_bytes")),
       oomKills: values("memory", "memory.oom_control")?.get("oom_kill") ?? 0,
     } }),
     devices: legacyDevices((file) => text("blkio", file)),
@@ -81,7 +93,10 @@ function unified({ text, number, values }: Files, machine: () => Pick<CgroupUsag
   const pressures = { cpu: pressure(text("cpu", "cpu.pressure")), memory: pressure(text("memory", "memory.pressure")), io: pressure(text("io", "io.pressure")) };
   return {
     ...(cpu === undefined ? {} : { cpu: { totalSeconds: (cpu.get("usage_usec") ?? 0) / 1e6, userSeconds: (cpu.get("user_usec") ?? 0) / 1e6, systemSeconds: (cpu.get("system_usec") ?? 0) / 1e6 } }),
-    ...(cpu && quota !== "max" ? { throttling: { periods: cpu.get("nr_periods") ?? 0, throttledPeriods: cpu.get("nr_throttled") ?? 0, throttledSeconds: (cpu.get("throttled_usec") ?? 0) / 1e6, burstPeriods: cpu.get("nr_bursts") ?? 0, burstSeconds: (cpu.get("burst_usec") ?? 0) / 1e6 } } : {}),
+    ...(cpu && quota !== "max" ? { throttling: {
+      periods: cpu.get("nr_periods") ?? 0, throttledPeriods: cpu.get("nr_throttled") ?? 0, throttledSeconds: (cpu.get("throttled_usec") ?? 0) / 1e6,
+      burstPeriods: cpu.get("nr_bursts") ?? 0, burstSeconds: (cpu.get("burst_usec") ?? 0) / 1e6,
+    } } : {}),
     cpuSpec: { shares: sharesOf(number("cpu", "cpu.weight")), quotaUs: quota === "max" ? undefined : Number(quota), periodUs: Number(period) },
     ...(memory === undefined || usageBytes === undefined ? {} : { memory: {
       usageBytes, maxUsageBytes: number("memory", "memory.peak"), workingSetBytes: Math.max(0, usageBytes - of("inactive_file")), rssBytes: of("anon"), cacheBytes: of("file"), mappedFileBytes: of("file_mapped"),

@@ -43,7 +43,10 @@ export async function runtimeStats({ cri, cgroups, sandboxes, podGroup }: Deps, 
           containers,
           ...(usage && {
             cpu: { usage_core_nano_seconds: { value: usage.cpuNs }, usage_nano_cores: { value: nanoCores } },
-            memory: { usage_bytes: { value: usage.memoryBytes }, working_set_bytes: { value: usage.workingSetBytes }, rss_bytes: { value: usage.rssBytes }, page_faults: { value: usage.pageFaults }, major_page_faults: { value: usage.majorPageFaults } },
+            memory: {
+              usage_bytes: { value: usage.memoryBytes }, working_set_bytes: { value: usage.workingSetBytes }, rss_bytes: { value: usage.rssBytes },
+              page_faults: { value: usage.pageFaults }, major_page_faults: { value: usage.majorPageFaults },
+            },
           }),
         },
       }];

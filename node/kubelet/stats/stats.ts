@@ -149,9 +149,13 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     return {
       node: {
         nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: { ...nodeCpu(root.cpuNs), ...withPsi(waits.cpu) } } : {}), ...ioStats(waits, time), ...nodeSwap(time),
-        ...(root ? { memory: { time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes, pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults, ...withPsi(waits.memory) } } : {}),
+        ...(root ? { memory: {
+          time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes,
+          pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults, ...withPsi(waits.memory),
+        } } : {}),
         network: hostNetwork(time), fs: { ...fsStats(disk, time), usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree },
-        systemContainers: [...(ownGroup === undefined ? [] : systemContainer(KUBELET, ownGroup, time)), ...systemContainer(PODS, podsGroup, time)], runtime: { imageFs: images.stats, containerFs: images.stats }, rlimit: { time, maxpid: max, curproc: current },
+        systemContainers: [...(ownGroup === undefined ? [] : systemContainer(KUBELET, ownGroup, time)), ...systemContainer(PODS, podsGroup, time)],
+        runtime: { imageFs: images.stats, containerFs: images.stats }, rlimit: { time, maxpid: max, curproc: current },
       },
       pods: latest,
     };
@@ -171,7 +175,11 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     }];
   }
 
-  async function podStats({ attributes, linux: own, windows }: PodSandboxStats, known: { readonly pod: Pod; readonly runtime: RuntimePod } | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<PodStats | undefined> {
+  async function podStats({ attributes, linux: own, windows }: PodSandboxStats, known: { readonly pod: Pod; readonly runtime: RuntimePod } | undefined, { disk, images, signal }: {
+    readonly disk: FileSystemUsage;
+    readonly images: FileSystemUsage;
+    readonly signal: AbortSignal;
+  }): Promise<PodStats | undefined> {
     const labels = attributes?.labels ?? {};
     const uid = labels[POD_UID];
     const linux = own ?? (windows && fromWindows(windows));
@@ -187,12 +195,18 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const ephemeral = sumOf([...containers.flatMap(({ rootfs, logs }) => [rootfs, logs]), ...(known ? diskVolumes(known.pod, volumes) : []), used(hosts)]);
     return {
       podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
-      cpu: { ...cpuStats(linux.cpu, uid), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
+      cpu: { ...cpuStats(linux.cpu, uid), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time),
+      ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)),
+      ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
       volume: [...volumes, ...(known ? otherVolumes(known.pod, others?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), ...ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
 
-  async function containerStats({ attributes, cpu, memory: used_, writable_layer, swap }: CriContainerStats, runtime: RuntimePod | undefined, group: string | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<ContainerStats> {
+  async function containerStats({ attributes, cpu, memory: used_, writable_layer, swap }: CriContainerStats, runtime: RuntimePod | undefined, group: string | undefined, { disk, images, signal }: {
+    readonly disk: FileSystemUsage;
+    readonly images: FileSystemUsage;
+    readonly signal: AbortSignal;
+  }): Promise<ContainerStats> {
     const time = timestamp(clock.nowMs());
     const found = runtime?.containers.find(({ id }) => id === attributes?.id);
     const below = group === undefined ? undefined : cgroups.children(group).find((name) => attributes?.id && name.includes(attributes.id));
@@ -200,7 +214,8 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const waits = pressuresOf(cgroups, own);
     const logs = found?.logPath ? used(await usageOf(dirname(found.logPath), signal)) : {};
     return {
-      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.createdAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu, attributes?.id ?? ""), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
+      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.createdAtMs || clock.nowMs()),
+      cpu: { ...cpuStats(cpu, attributes?.id ?? ""), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
       rootfs: { ...fsStats(images, time), usedBytes: valueOf(writable_layer?.used_bytes) ?? 0, inodesUsed: valueOf(writable_layer?.inodes_used) ?? 0 }, logs: { ...fsStats(disk, time), ...logs },
       ...withSwap(swap ? { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } : swapOf(cgroups, own, time)), // not every runtime tells
     };

@@ -85,9 +85,11 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
   const requests = container.resources?.requests;
   return {
     name: container.name, state: stateOf(facts, newest!, old, old), lastState: previous ? stateOf(facts, previous, undefined, old) : lastOf(old, containerId(facts, id)),
-    ready: false, restartCount: isAnotherStart(newest!, old, containerId(facts, id)) ? old!.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
+    ready: false, restartCount: isAnotherStart(newest!, old, containerId(facts, id)) ? old!.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0),
+    image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
-    volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))), ...(stopSignal && (facts.tellsStopSignals || container.lifecycle?.stopSignal) ? { stopSignal: stopSignal as never } : {}),
+    volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))),
+    ...(stopSignal && (facts.tellsStopSignals || container.lifecycle?.stopSignal) ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };
 }

@@ -129,7 +129,8 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
       if (await grow(parseQuantity(size).number())) tell("Normal", "FileSystemResizeSuccessful", `MountVolume.NodeExpandVolume succeeded for volume "${name}" ${nodeName}`);
     } catch (cause) {
       signal.throwIfAborted();
-      if (cause instanceof GrowFailure && hasSteps(current)) await write(current, failedStatus(current, size, cause, timestamp(clock.nowMs())), signal).catch((error: unknown) => log.warn("a claim that is not expanded does not say so", { volume: name, error }));
+      if (cause instanceof GrowFailure && hasSteps(current))
+        await write(current, failedStatus(current, size, cause, timestamp(clock.nowMs())), signal).catch((error: unknown) => log.warn("a claim that is not expanded does not say so", { volume: name, error }));
       if (cause instanceof GrowFailure && cause.kind === "in-use") {
         log.info("volume in use is not expanded", { volume: name, error: cause });
         return "unmounted";

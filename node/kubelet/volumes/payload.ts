@@ -88,7 +88,10 @@ export function downwardPayload({ pod, hostIps, allocatable }: PayloadFacts, ite
 export async function projectedPayload(given: PayloadFacts, { sources = [], defaultMode }: ProjectedVolumeSource): Promise<Payload> {
   const mode = defaultMode ?? MODE_DEFAULT;
   const user = once(() => commonUser(given.pod));
-  const facts: ProjectionFacts = { ...given, user, configMapFiles: each((name, optional) => configMapFiles(given, name, optional)), secretFiles: each((name, optional) => secretFiles(given, name, optional)), trustBundles: once(() => given.trustBundles()) };
+  const facts: ProjectionFacts = {
+    ...given, user, configMapFiles: each((name, optional) => configMapFiles(given, name, optional)),
+    secretFiles: each((name, optional) => secretFiles(given, name, optional)), trustBundles: once(() => given.trustBundles()),
+  };
   const parts = await Promise.allSettled(lastOfEach(sources).map(({ source, index }) => projectionPayload(facts, source, { mode, index })));
   const errors = [...new Set(parts.flatMap((part) => (part.status === "rejected" ? [(part.reason as Error).message] : [])))]; // each is told once
   if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);

@@ -67,7 +67,11 @@ export function tmpfsMounter({ mounts, log }: Pick<VolumeDeps, "mounts" | "log">
 export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, call: SetUpCall): Promise<ReadyVolume> {
   const { signal } = call;
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
-  const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token, trustBundles: async () => (await deps.client.resource(CLUSTER_TRUST_BUNDLES).list({}, { signal })).items, certificate: (index: number) => deps.certificates.certificate(pod, volume.name, index) };
+  const facts = {
+    pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token,
+    trustBundles: async () => (await deps.client.resource(CLUSTER_TRUST_BUNDLES).list({}, { signal })).items,
+    certificate: (index: number) => deps.certificates.certificate(pod, volume.name, index),
+  };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;
 
   if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));

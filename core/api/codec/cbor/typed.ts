@@ -7,6 +7,7 @@
 import { goQuote } from "../../meta/go-quote.ts";
 import { parseDurationNs } from "../../meta/duration.ts";
 import { parseQuantity, withoutSpaces } from "../../meta/quantity.ts";
+import { jsonKindOf } from "../../patch/json-value.ts";
 import { base64Problem } from "../../schema/diagnose.ts";
 import { Facts, type Scalar, type SpecialType, type StructType, type Type } from "../../schema/facts.ts";
 import { goTypeName } from "../../schema/go-type-name.ts";
@@ -174,7 +175,7 @@ function durationText(item: CborItem): JsonValue {
   let value: JsonValue;
   try { value = cborValue(item); } catch (error) { throw new CborError(`cbor: cannot transcode from cbor to json: ${(error as Error).message}`, { cause: error }); }
   if (value === null) return null;
-  if (typeof value !== "string") throw new CborError(`json: cannot unmarshal ${Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value} into Go value of type string`);
+  if (typeof value !== "string") throw new CborError(`json: cannot unmarshal ${jsonKindOf(value)} into Go value of type string`);
   const why = problemOf(() => parseDurationNs(value));
   if (why !== undefined) throw new CborError(why);
   return value;

@@ -8,6 +8,7 @@
  *         apiserver/pkg/endpoints/handlers/create.go managerOrUserAgent
  */
 import { byteLength } from "../../meta/byte-length.ts";
+import { compareText } from "../../meta/compare-text.ts";
 import { goQuote } from "../../meta/go-quote.ts";
 import type { ManagedFieldsEntry } from "../../meta/object-meta.ts";
 import { parseTime } from "../../meta/time.ts";
@@ -117,8 +118,6 @@ function compareManagers(a: Manager, b: Manager): number {
   return compareText(a.operation, b.operation) || seconds(a) - seconds(b) || compareText(a.name, b.name) || compareText(a.apiVersion, b.apiVersion) ||
     compareText(a.subresource, b.subresource);
 }
-
-function compareText(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }
 
 function seconds({ time }: Manager): number { return time === undefined ? 0 : Math.floor((parseTime(time) ?? 0) / 1000); }
 

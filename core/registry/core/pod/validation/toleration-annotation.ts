@@ -6,6 +6,7 @@
 import { parseJson } from "../../../../api/codec/json.ts";
 import { JsonSyntaxError, type JsonValue } from "../../../../api/codec/json-document.ts";
 import type { Toleration } from "../../../../api/gen/core.v1.ts";
+import { jsonKindOf } from "../../../../api/patch/json-value.ts";
 
 /** Go's name and type of each field. */
 const FIELDS: Readonly<Record<string, readonly [name: string, type: string]>> = {
@@ -47,6 +48,6 @@ function isInt64(value: JsonValue): boolean {
 }
 
 function mismatch(value: JsonValue, into: string, showsNumber = false): string {
-  const type = Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value === "bigint" ? "number" : typeof value;
+  const type = jsonKindOf(value);
   return `json: cannot unmarshal ${type}${showsNumber && type === "number" ? ` ${value}` : ""} into Go ${into}`;
 }
