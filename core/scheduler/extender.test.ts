@@ -128,14 +128,14 @@ test("why an extender does not answer is told in Go's words", async () => {
     fetch: ({ url }) => (url.endsWith("/half") ? new Response(new ReadableStream({ start: (body) => body.enqueue("{") })) : new Promise<Response>(() => {})),
   });
   const closed = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => void socket.end() } });
-  const why = async (urlPrefix: string, verb = "filter"): Promise<string> => {
-    const asked = new Extender({ urlPrefix, filterVerb: verb, httpTimeout: "200ms" }, { clock }).filter(wanted, all, signal);
+  const why = async (urlPrefix: string, { verb = "filter", httpTimeout = "60s" } = {}): Promise<string> => {
+    const asked = new Extender({ urlPrefix, filterVerb: verb, httpTimeout }, { clock }).filter(wanted, all, signal);
     return await asked.then(() => "it did", ({ message }: Error) => message);
   };
   const [late, gone] = [`127.0.0.1:${deaf.port}`, `127.0.0.1:${closed.port}`];
   try {
-    expect(await why(`http://${late}/`)).toBe(`Post "http://${late}/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
-    expect(await why(`http://${late}`, "half")).toBe("context deadline exceeded (Client.Timeout or context cancellation while reading body)");
+    expect(await why(`http://${late}/`, { httpTimeout: "200ms" })).toBe(`Post "http://${late}/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
+    expect(await why(`http://${late}`, { verb: "half", httpTimeout: "3s" })).toBe("context deadline exceeded (Client.Timeout or context cancellation while reading body)");
     expect(await why(`http://${gone}`)).toBe(`Post "http://${gone}/filter": EOF`);
     expect(await why(`https://127.0.0.1:${server.port}`)).toBe(`Post "https://127.0.0.1:${server.port}/filter": http: server gave HTTP response to HTTPS client`);
   } finally {

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
@@ -14,7 +14,8 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 async function bundle(hash: string, content: string, tarOptions: readonly string[] = []): Promise<{ path: string; hash: string }> {
   mkdirSync(join(directory, hash, "bin"), { recursive: true });
-  writeFileSync(join(directory, hash, "bin/tool"), content, { mode: 0o755 });
+  writeFileSync(join(directory, hash, "bin/tool"), content);
+  chmodSync(join(directory, hash, "bin/tool"), 0o755);
   await execOk("tar", ["-P", ...tarOptions, "-C", join(directory, hash), "-cf", join(directory, `${hash}.tar`), "bin"]);
   writeFileSync(join(directory, `${hash}.tar.zst`), zstdCompressSync(readFileSync(join(directory, `${hash}.tar`))));
   return { path: join(directory, `${hash}.tar.zst`), hash };

@@ -66,10 +66,10 @@ test("a person with etcdctl can read it, and what others write disturbs nobody",
 
 test("without a client certificate, or with another CA, it says why it cannot be opened", async () => {
   const trouble: StoreError[] = [];
-  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ca: tls.ca }, callTimeoutMs: 300 })).rejects.toThrow(/unavailable/);
-  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ...tls, ca: readFileSync(files.clientCafile, "utf8") }, callTimeoutMs: 300 })).rejects.toThrow(/certificate/);
+  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ca: tls.ca }, callTimeoutMs: 3_000 })).rejects.toThrow(/unavailable/);
+  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ...tls, ca: readFileSync(files.clientCafile, "utf8") }, callTimeoutMs: 3_000 })).rejects.toThrow(/certificate/);
   await expect(openEtcd({ endpoints: ["ftp://x"], clock: systemClock })).rejects.toThrow(/is no etcd endpoint/);
-  await expect(openEtcd({ endpoints: ["http://127.0.0.1:1"], clock: systemClock, callTimeoutMs: 300, onTrouble: (error) => trouble.push(error) }, AbortSignal.timeout(500))).rejects.toThrow(/timed out/);
+  await expect(openEtcd({ endpoints: ["http://127.0.0.1:1"], clock: systemClock, callTimeoutMs: 300, onTrouble: (error) => trouble.push(error) }, AbortSignal.timeout(3_000))).rejects.toThrow(/timed out/);
   expect(String(trouble.at(-1)?.fields["reason"])).toMatch(/ECONNREFUSED/);
 });
 

@@ -23,15 +23,16 @@ const tokenAttributes = { serviceAccountTokenAudience: "reg", requireServiceAcco
 const answer = (more: object = {}) => JSON.stringify({ kind: "CredentialProviderResponse", apiVersion: API_VERSION, cacheKeyType: "Registry", auth: { "https://*.example.com/v2/": { username: "me", password: "pw" } }, ...more });
 const pulling = ({ name = "sa", annotations = { a: "1", b: "2" }, token = "token" }: { readonly name?: string; readonly annotations?: Record<string, string>; readonly token?: string } = {}) => async (): Promise<Puller> => ({ account: { namespace: "d", name, uid: name }, annotations, token: async (audience) => `${token} for ${audience}` });
 
+const ENDLESS = "did not end in time";
 const decoded = (...values: object[]) => checkedProviders(values.flatMap(readProviders));
 
 /** A provider that is `script`, and notes what it is asked; `logged`: what was logged of it. */
-function provider(script: string, more: object = {}) {
-  writeFileSync(join(directory, "helper"), `#!/bin/sh\ncat >> ${directory}/asked; echo >> ${directory}/asked\n${script}\n`, { mode: 0o755 });
+function provider(script: string, more: object = {}, timeoutMs = 60_000) {
+  writeFileSync(join(directory, "helper"), `#!/bin/sh\ncat >> "${directory}/asked"; echo >> "${directory}/asked"\n${script}\n`, { mode: 0o755 });
   const logged: string[] = [];
   const metrics = metricsRegistry();
   const log = { ...silentLog, error: (message: string, { error }: { readonly error?: Error } = {}) => void logged.push(`${message}: ${error?.message} ${JSON.stringify(error)} ${JSON.stringify(error?.cause)}`) };
-  const { credentials } = credentialProviders({ providers: decoded(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs: 2_000 }), metrics, clock: systemClock, log });
+  const { credentials } = credentialProviders({ providers: decoded(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs }), metrics, clock: systemClock, log });
   return {
     logged, metrics,
     users: async (image: string, puller: () => Promise<Puller | undefined> = pulling(), until: AbortSignal = signal) => (await credentials(image, puller, until)).map(({ auth, serviceAccount }) => `${auth.username}:${auth.password}${serviceAccount ? ` for ${serviceAccount.name}` : ""}`),
@@ -60,7 +61,7 @@ test("pods that pull the same image at once ask once; who asks no longer ends it
 });
 
 test("a provider that nobody waits for any more is ended", async () => {
-  const { users } = provider(`echo $$ > ${directory}/pid; exec sleep 60`);
+  const { users } = provider(`echo $$ > "${directory}/pid"; exec sleep 60`);
   const pid = (): string => (existsSync(join(directory, "pid")) ? readFileSync(join(directory, "pid"), "utf8").trim() : "");
   const lives = (): boolean => {
     try {
@@ -93,10 +94,10 @@ test.each([
   ["no kind of key", `echo '${answer({ cacheKeyType: "Planet" })}'`, "credential provider plugin did not return a valid cacheKeyType: Planet"],
   ["the token that it was given", `echo '${answer({ auth: { "r.example.com": { username: "me", password: "token for reg" } } })}'`, "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'"],
   ["nothing, and fails", "echo no such user >&2; exit 3", "error execing credential provider plugin helper for image r.example.com/a: exit status 3: no such user"],
-  ["nothing, ever, nor does it end when it is asked to", "trap '' TERM; while :; do sleep 0.1; done", "did not end in time"],
-  ["without end", "trap '' TERM; yes hush", "did not end in time"],
+  ["nothing, ever, nor does it end when it is asked to", "trap '' TERM; while :; do sleep 0.1; done", ENDLESS],
+  ["without end", "trap '' TERM; yes hush", ENDLESS],
 ])("a provider that answers %s is as none: why is logged, without what it answered", async (_, script, why) => {
-  const { users, logged } = provider(script, { tokenAttributes });
+  const { users, logged } = provider(script, { tokenAttributes }, why === ENDLESS ? 1_000 : undefined);
   expect(await users("r.example.com/a")).toEqual([]);
   expect(logged).toHaveLength(1);
   expect(logged[0]).toContain(why);
