@@ -6,6 +6,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { alreadyExists, conflict, internalError, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
 import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, deepFreeze, storedOf } from "./cached.ts";
+import type { OwnTexts } from "./resource.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StoredForm } from "./stored-resource.ts";
 import { unreadable } from "./unreadable.ts";
@@ -18,17 +19,19 @@ interface Deps {
   readonly cache: ResourceCache;
   readonly form: StoredForm | undefined;
   readonly groupResource: GroupResource;
+  readonly ownTexts?: OwnTexts | undefined;
 }
 
 type Recognized = ReturnType<SharedParts["recognize"]>;
-const NEVER_MET: Recognized = { text: undefined, spec: undefined };
+const NEVER_MET: Recognized = { texts: { whole: undefined, outline: undefined }, spec: undefined };
 
 export class Commits {
   readonly #deps: Deps;
-  readonly #shared = new SharedParts();
+  readonly #shared: SharedParts;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#shared = new SharedParts(deps.ownTexts);
   }
 
   /** As its resource shows it. */
@@ -39,7 +42,7 @@ export class Commits {
     return form.shown(entry.object);
   }
 
-  /** Looks whether an object with this spec was stored before. `spec`: as it was, canonical; `text`: what `put` wants to know of it. */
+  /** Looks whether an object with this spec, or one of its outline, was stored before. `spec`: as it was, canonical; `texts`: what `put` wants to know of it. */
   recognize({ spec }: ApiObject & { readonly spec?: unknown }): Recognized { return this.#deps.form ? NEVER_MET : this.#shared.recognize(spec); }
 
   async stored(object: ApiObject, signal: AbortSignal): Promise<ApiObject> {
@@ -54,7 +57,7 @@ export class Commits {
       const revision = await store.put(key, value, before?.revision ?? 0, signal);
       await this.#seen(revision, signal);
       const spec = value["spec"];
-      if (recognized.text !== undefined && typeof spec === "object" && spec !== null) this.#shared.remember(recognized.text, spec);
+      if (typeof spec === "object" && spec !== null) this.#shared.remember(recognized.texts, spec);
       const entry = cache.get(key);
       return entry?.revision === revision ? entry : cache.entryOf({ key, value, revision });
     } catch (error) {

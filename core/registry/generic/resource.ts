@@ -78,6 +78,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   gracePeriodSeconds?(object: T, requestedSeconds: number | undefined): number;
   /** Whether something of the object's own keeps it from going once it is being deleted (spec.finalizers of a namespace). metadata.finalizers are looked after by store.ts. */
   isHeld?(object: Readonly<T>): boolean;
+  /** Objects that differ in these alone are alike in all that is found out about their specs. */
+  readonly ownTexts?: OwnTexts;
   /** Changes the copy that is marked for deletion (status.phase of a namespace). */
   markDeleting?(object: T, nowMs: number): void;
   /** Whether deletion keeps dependents when the client does not say ("Orphan"), as for replication controllers. "Unsupported": it knows of none, whatever the client says. */
@@ -89,6 +91,17 @@ export interface Resource<T extends ApiObject = ApiObject> {
   allocate?(next: T, old: Readonly<T> | undefined, context: WriteContext): Promise<Allocation> | Allocation;
   /** Gives back what a deleted object had. Never throws. */
   afterDelete?(object: Readonly<T>, context: WriteContext): Promise<void>;
+}
+
+/** Not empty. */
+export type OwnText = string | readonly string[];
+
+/** Texts in a spec that are for others than the API server: it may be known by what is left without them. */
+export interface OwnTexts {
+  /** The spec with a mark in the place of each, and what they are. */
+  apart(spec: object): { readonly outline: object; readonly texts: readonly OwnText[] };
+  /** A spec like `known`, of the same outline, with these texts; what was found out about it holds for the other. */
+  together(known: object, texts: readonly OwnText[]): object;
 }
 
 export interface Allocation {

@@ -64,15 +64,33 @@ test("what is taken over from the object that is replaced is not looked at again
 
 test("a spec is known again by its text, as long as it is met now and then", () => {
   const parts = new SharedParts();
-  const { text, spec } = parts.recognize({ containers: [{ name: "a" }] });
+  const { texts, spec } = parts.recognize({ containers: [{ name: "a" }] });
   expect(spec).toBeUndefined();
   const stored = Object.freeze({ containers: [{ name: "a" }], dnsPolicy: "ClusterFirst" });
-  parts.remember(text!, stored);
+  parts.remember(texts, stored);
   expect(parts.recognize({ containers: [{ name: "a" }] }).spec).toBe(stored);
   expect(parts.recognize({ containers: [{ name: "b" }] }).spec).toBeUndefined();
-  expect([parts.recognize(undefined), parts.recognize({ big: 2n ** 60n }), parts.recognize({ text: "x".repeat(20_000) })]).toEqual(Array(3).fill({ text: undefined, spec: undefined }));
-  for (let i = 0; i < 64; i++) parts.remember(`other ${i}`, stored);
+  expect([parts.recognize(undefined), parts.recognize({ big: 2n ** 60n }), parts.recognize({ text: "x".repeat(20_000) })]).toEqual(Array(3).fill({ texts: {}, spec: undefined }));
+  for (let i = 0; i < 64; i++) parts.remember({ whole: `other ${i}`, outline: undefined }, stored);
   expect(parts.recognize({ containers: [{ name: "a" }] }).spec).toBeUndefined();
+});
+
+test("a spec is known by its outline where texts of its own are all that is new in it, and an equal one is still the very same", () => {
+  const own = { apart: (spec: object) => ({ outline: { ...spec, text: "" }, texts: [(spec as { text: string }).text] }), together: (known: object, texts: readonly unknown[]) => ({ ...known, text: texts[0] }) };
+  const parts = new SharedParts(own), common = { a: 1 };
+  const recognize = (text: string): { text: string; common: object } | undefined => parts.recognize({ text, common: { a: 1 } }).spec as never;
+  expect(recognize("one")).toBeUndefined();
+  const first = Object.freeze({ text: "one", common, filled: true });
+  parts.remember(parts.recognize({ text: "one", common: { a: 1 } }).texts, first);
+  expect(recognize("one")).toBe(first);
+  const second = recognize("two")!;
+  expect([second, second.common, Object.isFrozen(second)]).toEqual([{ text: "two", common, filled: true }, common, true]);
+  expect(second.common).toBe(common);
+  parts.remember(parts.recognize({ text: "two", common: { a: 1 } }).texts, second);
+  expect(recognize("one")).toBe(first);
+  expect(recognize("two")).toBe(second);
+  expect(recognize("x".repeat(20_000))!.text).toHaveLength(20_000);
+  expect(parts.recognize({ text: "two", common: { a: 2 } }).spec).toBeUndefined();
 });
 
 test("a part as long as a schema is not looked into", () => {

@@ -2,15 +2,16 @@
  * Equal parts of objects, held once: pods of one template differ in little more than their names, and who owns which of their fields is the same for all of them.
  *
  * Only what was stored lately is looked at: pods that are alike are made one after another. Those of one template mostly have the very same spec: it is known again by its text, before
- * it is brought into its canonical form and checked.
+ * it is brought into its canonical form and checked; or by its outline, where it differs in texts alone that are each one's own.
  */
 import { ByText, textOf } from "../../api/codec/by-text.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { deepFreeze } from "./cached.ts";
+import type { OwnTexts } from "./resource.ts";
 
 /** Parts known at a time, twice: when so many are new, those that have not been met since go. */
 const PARTS_MAX = 400;
-/** Whole specs known at a time, and how long their texts may be. */
+/** Whole specs known at a time, and outlines, and how long their texts may be. */
 const SPECS_MAX = 64, SPEC_TEXT_MAX = 16_384;
 /** Longer ones (scripts, certificates) are compared in their parts. */
 const TEXT_MAX = 2_048;
@@ -21,19 +22,36 @@ const DEPTH_MAX = 4;
 
 type Part = Readonly<Record<string, unknown>> | readonly unknown[];
 
+/** What `remember` wants to know of a spec, as it was sent and defaulted: its JSON, and that of its outline. Undefined: it is too long. */
+interface SpecTexts { readonly whole: string | undefined; readonly outline: string | undefined }
+
 export class SharedParts {
   #lately = new Map<string, Part>();
   #before = new Map<string, Part>();
-  /** By the text they were sent and defaulted as. */
   readonly #specs = new ByText<object>(SPECS_MAX);
+  readonly #outlines = new ByText<object>(SPECS_MAX);
+  readonly #own: OwnTexts | undefined;
 
-  /** `text`: what `remember` may be told once it is stored; `spec`: what an equal one was stored as. */
-  recognize(spec: unknown): { readonly text: string | undefined; readonly spec: object | undefined } {
-    const text = isPart(spec) ? textOf(spec, SPEC_TEXT_MAX) : undefined;
-    return { text, spec: text === undefined ? undefined : this.#specs.get(text) };
+  constructor(own?: OwnTexts) { this.#own = own; }
+
+  /** `texts`: what `remember` is told once it is stored; `spec`: what an equal one was stored as, or would be. */
+  recognize(spec: unknown): { readonly texts: SpecTexts; readonly spec: object | undefined } {
+    if (!isPart(spec)) return { texts: { whole: undefined, outline: undefined }, spec: undefined };
+    const { outline, texts: own } = this.#own?.apart(spec) ?? { outline: spec, texts: [] };
+    const text = textOf(outline, SPEC_TEXT_MAX);
+    if (own.length === 0 || text === undefined) return { texts: { whole: text, outline: undefined }, spec: text === undefined ? undefined : this.#specs.get(text) };
+    const ownText = textOf(own, SPEC_TEXT_MAX);
+    const texts = { whole: ownText && text + ownText, outline: text };
+    const known = texts.whole === undefined ? undefined : this.#specs.get(texts.whole);
+    if (known) return { texts, spec: known };
+    const like = this.#outlines.get(text);
+    return { texts, spec: like && deepFreeze(this.#own!.together(like, own)) };
   }
 
-  remember(text: string, spec: object): void { this.#specs.put(text, spec); }
+  remember({ whole, outline }: SpecTexts, spec: object): void {
+    if (whole !== undefined) this.#specs.put(whole, spec);
+    if (outline !== undefined) this.#outlines.put(outline, spec);
+  }
 
   /**
    * `object`, or an equal one of which labels, owners, and parts of spec and managedFields are those of objects that were passed before. `before`: what it replaces,

@@ -73,7 +73,7 @@ export class ResourceStore {
     if (definition.onRead) this.cache.readAs(definition.onRead);
     const { store, cache: all, random, clock } = deps;
     this.#turns = new KeyTurns(clock);
-    this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource });
+    this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource, ownTexts: definition.ownTexts });
     this.#target = { resource, definition, groupResource: this.#groupResource, cache: this.cache, commits: this.#commits, random, keyOf: (namespace, name) => this.keyOf(namespace, name) };
   }
 

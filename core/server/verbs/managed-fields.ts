@@ -55,13 +55,19 @@ export async function recordOwner(scope: Scope, next: ApiObject, live: Readonly<
   const schema = schemaOf(scope, { ...parseApiVersion(written.apiVersion), kind: written.kind });
   if (!schema) return;
   const { metadata: { managedFields } } = await withVersions(scope, (versions) => updateManagedFields<ApiObject>({
-    live: live && shownIn(served, live), updated: written, manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
+    live: live && shownIn(served, live), updated: live ? written : outlineOf(scope, written), manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
     respelled: scope.respelled,
     versions,
   }));
   next.metadata = { ...next.metadata }; // of which a version has annotations of its own
   if (managedFields === undefined) delete next.metadata.managedFields;
   else next.metadata.managedFields = managedFields;
+}
+
+/** Of a new object every field is its manager's, whatever it says: where others of this outline were there before, it is known which they are. */
+function outlineOf({ served: { row, definition }, respelled }: Scope, object: ApiObject): ApiObject {
+  const { kind, spec } = object as ApiObject & { readonly spec?: object | null };
+  return spec && definition.ownTexts && kind === row.kind && !respelled ? { ...object, spec: definition.ownTexts.apart(spec).outline } as ApiObject : object;
 }
 
 /** What admission has made of who owns what is as it was `before` if it cannot be read, and the client is told. */

@@ -45,6 +45,25 @@ test("each is what the first is", async () => {
   expect(Object.keys(another.metadata.managedFields![0]!.fieldsV1!)).toEqual(["f:metadata", "f:spec"]);
 });
 
+test("with texts of its own each is the same all the same, and what of them is looked into still is", async () => {
+  const one = (text: string, env: object[] = [{ name: "A", value: text }]): object => ({ ...template(), containers: [{ ...template().containers[0]!, command: ["run", text], args: [text], env }] });
+  const made: Pod[] = [];
+  for (const text of ["1", "2", "3", "4", "3"]) made.push(await create(`own-${made.length}`, one(text)));
+  const [first] = made, texts = JSON.stringify(first!.spec);
+  for (const [i, text] of ["1", "2", "3", "4", "3"].entries()) {
+    expect(JSON.stringify(made[i]!.spec)).toBe(texts.replaceAll('"1"]', `"${text}"]`).replace('"value":"1"', `"value":"${text}"`));
+    expect(JSON.stringify(made[i]!.metadata.managedFields![0]!.fieldsV1)).toBe(JSON.stringify(first!.metadata.managedFields![0]!.fieldsV1));
+    expect([...pods.warnings!(made[i]!, undefined)]).toEqual([]);
+  }
+  expect(made[4]!.spec).toBe(made[2]!.spec);
+  expect(made[3]!.spec.topologySpreadConstraints).toBe(made[2]!.spec.topologySpreadConstraints!);
+  const hidden = ["1", "2", "3"].map((value) => [{ name: "A", value }, { name: "A", value: `${value}!` }]), built = [{ name: "A", value: "1" }, { name: "A", value: "$(A)!" }];
+  for (const [i, env] of [...hidden, built].entries()) expect([...pods.warnings!(await create(`env-${i}`, one("1", env)), undefined)]).toHaveLength(env === built ? 0 : 1);
+  for (const text of ["1", "2", "3"]) expect(await refusal(create("none", { ...one(text), restartPolicy: "Sometimes" }))).toContain('spec.restartPolicy: Unsupported value: "Sometimes"');
+  const both = [{ name: "A", value: "1", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } }];
+  expect(await refusal(create("none", one("1", both)))).toContain("may not be specified when `value` is not empty");
+});
+
 test("what annotations and the name say is still looked at, and a fault is found every time", async () => {
   const annotations = { "container.apparmor.security.beta.kubernetes.io/other": "runtime/default" };
   const odd = await refusal(create("odd", template(), { annotations }));

@@ -19,6 +19,7 @@ import { applyAppArmorAnnotations } from "./app-armor.ts";
 import { setPodCondition } from "./conditions.ts";
 import { defaultPod, defaultPodStatus } from "./defaults.ts";
 import { dropDisabledFields, dropDisabledStatusFields } from "./disabled-fields.ts";
+import { podTexts } from "./own-texts.ts";
 import { computeQos } from "./qos.ts";
 import { podRules } from "./rules.ts";
 import { validatePod } from "./validation/spec.ts";
@@ -65,6 +66,16 @@ export const pods = defineResource<Pod>({
     let known = WARNINGS.get(pod.spec);
     if (!known) WARNINGS.set(pod.spec, (known = [...warnings()]));
     yield* known;
+  },
+
+  ownTexts: {
+    apart: podTexts.apart,
+    together(known, texts) {
+      const spec = podTexts.together(known, texts), warnings = WARNINGS.get(known);
+      if (SOUND.has(known)) SOUND.add(spec);
+      if (warnings) WARNINGS.set(spec, warnings);
+      return spec;
+    },
   },
 
   fields: ({ spec, status }) => ({
