@@ -10,6 +10,7 @@ import { json } from "../core/server/answer.ts";
 import type { PathHandler } from "../core/server/scope.ts";
 import { connect } from "./admin-client.ts";
 import { ConfigError } from "./config/config.ts";
+import { terminalText } from "./terminal-text.ts";
 
 const USAGE = `Usage: coracle explain-scheduling POD [-n NAMESPACE] [-o table|json] [--kubeconfig FILE]
 
@@ -32,11 +33,11 @@ export async function explainScheduling(argv: readonly string[]): Promise<number
   try {
     const path = `/explain-scheduling/namespaces/${encodeURIComponent(namespace)}/pods/${encodeURIComponent(pod)}`;
     const explanation = (await client.request({ method: "GET", path, signal: AbortSignal.timeout(30_000) })) as SchedulingExplanation;
-    console.log(output === "json" ? JSON.stringify(explanation, null, 2) : explanationTable(explanation).trimEnd());
+    console.log(output === "json" ? JSON.stringify(explanation, null, 2) : terminalText(explanationTable(explanation).trimEnd()));
     return 0;
   } catch (error) {
     if (!(error instanceof StatusError)) throw error;
-    console.error(`coracle: ${error.message}`);
+    console.error(`coracle: ${terminalText(error.message)}`);
     return 1;
   }
 }

@@ -8,6 +8,7 @@ import { ConfigError } from "./config/config.ts";
 import { setEngine } from "./engine-settings.ts";
 import { explainError } from "./explain-error.ts";
 import { endWithReader } from "./gone-reader.ts";
+import { terminalText } from "./terminal-text.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
 
@@ -65,7 +66,7 @@ function help(): string {
 main(process.argv.slice(2), basename(process.argv0)).then(
   (code) => process.exit(code),
   (error: unknown) => {
-    console.error(`coracle: ${explainError(error)}`);
+    console.error(`coracle: ${terminalText(explainError(error))}`);
     process.exit(error instanceof ConfigError ? 2 : 1);
   },
 );

@@ -15,6 +15,7 @@ import { formatJoinToken } from "../core/pki/join-token.ts";
 import { connect } from "./admin-client.ts";
 import { joinCommand } from "./join-command.ts";
 import { ConfigError } from "./config/config.ts";
+import { terminalText } from "./terminal-text.ts";
 
 const USAGE = `Usage: coracle token create [--ttl 24h] [--description TEXT]   prints a token for: coracle agent --server … --token …
                             [--print-join-command]               prints what to run as root on a Linux machine that has nothing yet
@@ -78,7 +79,7 @@ async function list(client: Client, signal: AbortSignal): Promise<number> {
   });
   const table = [["ID", "TTL", "EXPIRES", "CREATED", "DESCRIPTION"], ...rows];
   const widths = table[0]!.map((_, column) => Math.max(...table.map((row) => row[column]!.length)));
-  for (const row of table) console.log(row.map((cell, column) => cell.padEnd(widths[column]!)).join("   ").trimEnd());
+  for (const row of table) console.log(terminalText(row.map((cell, column) => cell.padEnd(widths[column]!)).join("   ").trimEnd()));
   return 0;
 }
 

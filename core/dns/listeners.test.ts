@@ -48,3 +48,23 @@ test("over TCP a question that takes long does not hold up those behind it", asy
   expect(seen).toEqual([2, 3, 1]);
   await open.close();
 });
+
+test("over TCP a client that does not take its answers has no more of its questions answered, until it does", async () => {
+  const { port, close } = await free();
+  close();
+  const count = 2_000, answer = new Uint8Array(60_000);
+  let asked = 0;
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async () => (asked++, answer) });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const socket = connect(port, "127.0.0.1", () => void socket.write(Buffer.concat(Array<Uint8Array>(count).fill(Uint8Array.of(0, 1, 1)))));
+  socket.pause();
+  let before = -1;
+  await expect.poll(() => { const isQuiet = asked > 0 && asked === before; before = asked; return isQuiet; }, { interval: 300, timeout: 20_000 }).toBe(true);
+  expect(asked).toBeLessThan(count);
+  let got = 0;
+  socket.on("data", (chunk) => { got += chunk.length; });
+  socket.resume();
+  await expect.poll(() => got, { timeout: 20_000 }).toBe(count * (answer.length + 2));
+  socket.destroy();
+  await open.close();
+});

@@ -7,6 +7,7 @@ import { text } from "node:stream/consumers";
 import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { h2Frame } from "../../test/fuzz/hostile.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import type { TlsPolicy } from "./tls-policy.ts";
@@ -190,6 +191,16 @@ describe("requests", () => {
     expect(await ask(client, "/", "0123456789")).toBe("200 0123456789 ok");
     client.destroy();
   });
+});
+
+test("what a field says is not left out for the blanks around it", async () => {
+  const seen = Promise.withResolvers<unknown>();
+  const { port } = await start({ handler: ({ headers }, response) => { seen.resolve([headers["impersonate-user"], headers["x-after"]]); response.end("ok"); } });
+  const field = (name: string, value: string): Buffer => Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]);
+  const fields = [[":method", "GET"], [":scheme", "https"], [":authority", "x"], [":path", "/"], ["impersonate-user", " bob "], ["x-after", "1"]].map(([name, value]) => field(name!, value!));
+  const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"] }, () => socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0), h2Frame(1, 5, 1, Buffer.concat(fields))])));
+  expect(await seen.promise).toEqual([" bob ", "1"]);
+  socket.destroy();
 });
 
 test("a peer that has much to read on one connection is answered on it all the same", async () => {

@@ -46,6 +46,8 @@ const SESSION_MIB_MAX = 1024;
 const WINDOW_BYTES = 256 * 1024;
 /** The engine ends connections whose heads are larger, whatever it is told: so clients are told. */
 const HTTP2_HEADER_BYTES_MAX = 64 * 1024;
+/** A field whose value begins or ends with a blank is as good as any, as Go has it: the engine would leave it out without a word, and whoever acts in another's name would act in their own. */
+const AS_SENT = { strictFieldWhitespaceValidation: false };
 const SWEEP_MS = 5_000;
 /** Probes find peers that vanished without a word: a watch has nothing else to notice it by. */
 const KEEP_ALIVE_MS = 30_000;
@@ -227,7 +229,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   }
 
   function http2Server(): http2.Http2Server {
-    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX });
+    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX, ...AS_SENT });
     const ofSession = new WeakMap<http2.Http2Session, Tracked>();
     made.on("session", (session) => {
       session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));

@@ -1,3 +1,4 @@
+import { heapStats } from "bun:jsc";
 import { once } from "node:events";
 import { createServer, connect, type AddressInfo, type Socket } from "node:net";
 import { Duplex } from "node:stream";
@@ -68,6 +69,24 @@ test("a client that pings and does not read is not read from either, whatever th
     await quiet();
   }
   expect(taken).toHaveLength(50 * 20);
+  socket.destroy();
+});
+
+test("a message in very many pieces costs what it weighs", async () => {
+  const messages: number[] = [], pieces = 300_000;
+  const socket = new Duplex({ read() {}, write(_chunk, _, done) { done(); } });
+  webSocket(socket, { early: new Uint8Array(0), clock: systemClock, message: (data) => void messages.push(data.length), closed: () => undefined });
+  const count = (): number => {
+    Bun.gc(true);
+    return Object.values(heapStats().objectTypeCounts).reduce((sum, one) => sum + one, 0);
+  };
+  const before = count(), one = frame(0, "x", { final: false });
+  socket.push(frame(2, "", { final: false }));
+  socket.push(Buffer.concat(Array<Buffer>(pieces).fill(one)));
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(count() - before).toBeLessThan(pieces / 10);
+  socket.push(frame(0, "", { final: true }));
+  await expect.poll(() => messages).toEqual([pieces]);
   socket.destroy();
 });
 

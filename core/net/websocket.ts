@@ -11,6 +11,7 @@
 import { createHash } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
+import { ArrivedBytes } from "./arrived-bytes.ts";
 import { endLingering } from "./linger.ts";
 
 export interface WebSocketEvents {
@@ -57,7 +58,8 @@ export function webSocketProblem(header: (name: string) => string | undefined): 
 
 export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocketEvents & { readonly early: Uint8Array; readonly clock: Clock }): WebSocketPeer {
   const reader = new FrameReader();
-  let fragments: Buffer[] | undefined, fragmentBytes = 0;
+  const fragments = new ArrivedBytes(); // each costs what it weighs
+  let isWithin = false; // a message whose end is still to come
   let fragmentsType: "binary" | "text" = "binary";
   let closing = false; // a close frame was sent
   let over = false;
@@ -107,18 +109,13 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
       else if (opcode !== PONG) throw new WebSocketError(1002, "bad opcode");
       return;
     }
-    if ((opcode === CONTINUATION) === (fragments === undefined) || opcode > BINARY) throw new WebSocketError(1002, "bad opcode");
+    if ((opcode === CONTINUATION) !== isWithin || opcode > BINARY) throw new WebSocketError(1002, "bad opcode");
     if (opcode !== CONTINUATION) fragmentsType = opcode === TEXT ? "text" : "binary";
-    if (fragments === undefined && final) return events.message(payload, fragmentsType);
-    fragments ??= [];
-    if (payload.length > 0) fragments.push(payload); // of empty ones there could be any number
-    fragmentBytes += payload.length;
-    if (fragmentBytes > MESSAGE_BYTES_MAX) throw new WebSocketError(1009, "message too big");
-    if (!final) return;
-    const whole = Buffer.concat(fragments, fragmentBytes);
-    fragments = undefined;
-    fragmentBytes = 0;
-    events.message(whole, fragmentsType);
+    if (!isWithin && final) return events.message(payload, fragmentsType);
+    isWithin = !final;
+    if (payload.length > 0) fragments.add(payload);
+    if (fragments.bytes.length > MESSAGE_BYTES_MAX) throw new WebSocketError(1009, "message too big");
+    if (final) events.message(fragments.take(), fragmentsType);
   }
 
   function onData(chunk: Buffer): void {
@@ -189,20 +186,17 @@ interface Frame { readonly opcode: number; readonly final: boolean; readonly pay
 
 /** Cuts a stream of bytes into frames. */
 class FrameReader {
-  #chunks: Buffer[] = [];
-  #length = 0;
+  readonly #came = new ArrivedBytes();
   /** Nothing can be read before there are so many. */
   #needed = 2;
 
   *read(chunk: Buffer): Generator<Frame> {
-    this.#chunks.push(chunk);
-    this.#length += chunk.length;
-    while (this.#length >= this.#needed) {
-      const bytes = this.#chunks.length === 1 ? this.#chunks[0]! : Buffer.concat(this.#chunks, this.#length);
-      const found = this.#frame(bytes);
-      this.#chunks = found ? [bytes.subarray(found.end)] : [bytes];
+    this.#came.add(chunk);
+    while (this.#came.bytes.length >= this.#needed) {
+      const found = this.#frame(this.#came.bytes);
       if (!found) continue;
-      this.#length -= found.end;
+      const rest = this.#came.take().subarray(found.end);
+      if (rest.length > 0) this.#came.add(rest);
       this.#needed = 2;
       yield found;
     }
