@@ -97,6 +97,7 @@ function verbOf(method: string): Verb {
 }
 
 function decodePart(part: string): string {
+  if (!part.includes("%")) return part;
   try {
     return decodeURIComponent(part);
   } catch {
