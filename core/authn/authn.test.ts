@@ -82,6 +82,14 @@ async function who(shown: Shown, anonymous = true): Promise<string> {
 
 const bearer = (token: string): Shown => ({ headers: [["authorization", `Bearer ${token}`]] });
 
+test("all requests of a connection come as one and the same user: what is known of him need not be found out again", async () => {
+  const user: UserInfo = { name: "jane", groups: ["dev"] };
+  const chain = authenticatorChain({ authenticators: [{ authenticate: () => Promise.resolve({ user }) }], anonymous: () => ({ enabled: false, paths: [] }), log: silentLog });
+  const [first, second] = [await chain.authenticate(credentials({}), signal), await chain.authenticate(credentials({}), signal)];
+  expect(first!.user).toEqual({ name: "jane", groups: ["dev", "system:authenticated"] });
+  expect(second!.user).toBe(first!.user);
+});
+
 describe("client certificates", () => {
   test("the subject is the user; the certificate's hash is its credential id", async () => {
     expect(await who({ certificate: "client-admin" })).toBe("system:admin [system:masters system:authenticated]");

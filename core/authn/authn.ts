@@ -21,6 +21,16 @@ export interface AuthenticatorChainOptions {
 }
 
 export function authenticatorChain({ authenticators, anonymous, log }: AuthenticatorChainOptions): Authenticator {
+  const authenticated = new WeakMap<UserInfo, UserInfo>(); // who is the same object for all requests of a connection is so with the group, too: others know him by it
+
+  function withAuthenticatedGroup(found: Authenticated): Authenticated {
+    const { user } = found;
+    if (isAnonymous(user) || user.groups.includes(GROUP_AUTHENTICATED)) return found;
+    let known = authenticated.get(user);
+    if (!known) authenticated.set(user, (known = { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] }));
+    return { ...found, user: known };
+  }
+
   return {
     async authenticate(credentials, signal) {
       let refusal: unknown;
@@ -46,12 +56,6 @@ const SPACED = "the provided Authorization header contains extra space before th
 
 /** A token after two spaces is none: its owner, who is nobody then, is to know why. */
 function isSpaced(authorization = ""): boolean { return /^bearer {2}/i.test(authorization.trim()); }
-
-function withAuthenticatedGroup(found: Authenticated): Authenticated {
-  const { user } = found;
-  if (isAnonymous(user) || user.groups.includes(GROUP_AUTHENTICATED)) return found;
-  return { ...found, user: { ...user, groups: [...user.groups, GROUP_AUTHENTICATED] } };
-}
 
 export function isAnonymous({ name, groups }: UserInfo): boolean { return name === ANONYMOUS.name || groups.includes(ANONYMOUS.groups[0]!); }
 

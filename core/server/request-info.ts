@@ -98,6 +98,7 @@ function verbOf(method: string): Verb {
 }
 
 function decodePart(part: string): string {
+  if (!part.includes("%")) return part;
   try {
     return decodeURIComponent(part);
   } catch {

@@ -46,8 +46,10 @@ function headerOf(request: IncomingMessage, name: string): string | undefined {
   return Array.isArray(value) ? value.join(", ") : value;
 }
 
-function* headersOf({ rawHeaders }: IncomingMessage): Iterable<readonly [string, string]> {
-  for (let i = 0; i + 1 < rawHeaders.length; i += 2) yield [rawHeaders[i]!.toLowerCase(), rawHeaders[i + 1]!];
+function headersOf({ rawHeaders }: IncomingMessage): Iterable<readonly [string, string]> {
+  const pairs: (readonly [string, string])[] = [];
+  for (let i = 0; i + 1 < rawHeaders.length; i += 2) pairs.push([rawHeaders[i]!.toLowerCase(), rawHeaders[i + 1]!]);
+  return pairs;
 }
 
 /** Throws 413 once the body is longer than allowed, without reading the rest. Not by iteration over the stream, which costs as much as all that is done with a small body. */
