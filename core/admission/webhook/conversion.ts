@@ -16,7 +16,7 @@ import { validateLabels } from "../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
-import { isMap } from "../../api/patch/json-value.ts";
+import { isMap, textOf } from "../../api/patch/json-value.ts";
 import { ask, type CallDeps } from "./call.ts";
 import type { ConversionFailure, ConversionMeter } from "./conversion-metrics.ts";
 import { decodeObject, decodeReview } from "./conversion-response.ts";
@@ -205,9 +205,6 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): FieldE
     ...(bytes > ANNOTATIONS_BYTES_MAX ? [tooLong("metadata.annotation", ANNOTATIONS_BYTES_MAX)] : []),
   ];
 }
-
-function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }
-
 function goType(value: unknown): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";

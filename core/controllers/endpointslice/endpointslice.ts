@@ -91,8 +91,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
         const others = { create: [], update: [], remove: ours.filter((slice) => !addressTypes.includes(slice.addressType)) };
         meter?.synced(key, service, ours, [...plans, others]);
         await writeSlices(others, { client: sliceClient, slices, owner, mayCreate: false, signal });
-        const distinct = [...new Set(problems)];
-        if (distinct.length > 0) throw new Error(aggregate(distinct));
+        if (problems.length > 0) throw new Error(aggregate(problems));
         meter?.ended("success");
       } catch (error) {
         meter?.ended("error");
