@@ -157,6 +157,6 @@ function commonUser(pod: Pod): number | undefined {
 }
 
 /** As the files on disk are called. */
-function clean(path: string): string {
+export function clean(path: string): string {
   return posix.normalize(path).replace(/\/$/, "");
 }
