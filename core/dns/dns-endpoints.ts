@@ -51,7 +51,7 @@ export function dnsAddresses({ metadata, spec = {}, status }: DnsNode, { ownNetw
 }
 
 /** The nodes whose DNS answers for those that have none. Servers come first: they are the ones that stay. */
-export function standIns(nodes: Iterable<Readonly<Node>>): Readonly<Node>[] {
+function standIns(nodes: Iterable<Readonly<Node>>): Readonly<Node>[] {
   const rank = ({ metadata: { name, labels } }: Readonly<Node>): string => `${labels?.["node-role.kubernetes.io/control-plane"] === undefined ? 1 : 0} ${name}`;
   return [...nodes].filter((node) => isOurNode(node) && isReady(node) && node.metadata.deletionTimestamp === undefined).toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, STAND_INS_MAX);
 }
