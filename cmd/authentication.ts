@@ -1,5 +1,6 @@
 /** How callers may prove who they are beyond what the cluster itself issues, and the keys of ServiceAccount tokens, by kube-apiserver's settings. */
 import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
+import { aggregate } from "../core/api/meta/aggregate.ts";
 import { type TokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
 import { type AuthenticationConfiguration, authenticationConfiguration, oidcAuthenticator } from "../core/authn/oidc/configuration.ts";
 import { oidcMetrics } from "../core/authn/oidc/metrics.ts";
@@ -8,7 +9,6 @@ import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../core/authn/request
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { readTokenFile } from "../core/authn/token-file.ts";
 import { webhookTokens } from "../core/authn/webhook-token.ts";
-import { aggregate } from "../core/authz/authz.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseUrl, urlProblem } from "../core/api/meta/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";

@@ -3,6 +3,7 @@ import { createHash } from "node:crypto";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
+import { aggregate } from "../core/api/meta/aggregate.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
@@ -224,7 +225,7 @@ function filesBelow(directory: string): string[] {
 /** Throws for gates that upstream's kubelet would not start with. */
 function checkGates(gates: Readonly<Record<string, boolean>> = {}): void {
   const problems = gateProblems(gates);
-  if (problems.length > 0) throw new Error(`failed to set feature gates from initial flags-based config: ${problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`}`);
+  if (problems.length > 0) throw new Error(`failed to set feature gates from initial flags-based config: ${aggregate(problems)}`);
 }
 
 function duration(flag: string, text: string): number {

@@ -1,7 +1,7 @@
 /** Traces of the API server, as a TracingConfiguration file asks for them, and of the kubelet, as its configuration does. */
-import { joinErrors } from "../core/admission/refuse.ts";
 import { fieldsOf } from "../core/api/codec/strict-fields.ts";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
+import { aggregate } from "../core/api/meta/aggregate.ts";
 import { type FieldError, formatFieldError, invalid } from "../core/api/meta/field-error.ts";
 import { parseUrl } from "../core/api/meta/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
@@ -39,7 +39,7 @@ function configurationIn(path: string): { readonly endpoint: string; readonly sa
     fields.end();
     if (!Number.isInteger(samplingRatePerMillion)) throw new Error(`json: cannot unmarshal number ${samplingRatePerMillion} into Go struct field TracingConfiguration.samplingRatePerMillion of type int32`);
     const problems = [...rateProblems(samplingRatePerMillion), ...endpointProblems(endpoint)];
-    if (problems.length > 0) throw new Error(`failed to validate tracing configuration: ${joinErrors(problems.map(formatFieldError))}`);
+    if (problems.length > 0) throw new Error(`failed to validate tracing configuration: ${aggregate(problems.map(formatFieldError))}`);
     return { endpoint, samplingRatePerMillion };
   });
 }

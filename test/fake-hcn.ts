@@ -30,7 +30,7 @@ export function fakeHcn(): FakeHcn {
       endpoints.set(ID, { ID, HostComputeNetwork: networkId, IpConfigurations: [{ IpAddress: ip, PrefixLength: 24 }] });
       return ID;
     },
-    features: () => ({ directServerReturn: true, sessionAffinity: true, dualStack: true }),
+    features: () => ({ directServerReturn: true, sessionAffinity: true }),
     networks: () => [...networks.values()],
     createNetwork(settings) {
       const network = fake.settle({ ...settings, ID: id() });

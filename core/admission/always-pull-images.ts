@@ -1,9 +1,10 @@
 /** AlwaysPullImages (off unless asked for): who has no pull secret cannot use an image because another pod left it on the node. Source: kubernetes v1.36 plugin/pkg/admission/alwayspullimages */
 import type { Container, EphemeralContainer, Pod } from "../api/gen/core.v1.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { formatFieldError, notSupported } from "../api/meta/field-error.ts";
 import { statusError } from "../api/meta/status-error.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
-import { isResource, joinErrors, refusal } from "./refuse.ts";
+import { isResource, refusal } from "./refuse.ts";
 
 export const alwaysPullImages: AdmissionPlugin = {
   name: "AlwaysPullImages",
@@ -18,7 +19,7 @@ export const alwaysPullImages: AdmissionPlugin = {
     const wrong = containersOf(spec).filter(([{ imagePullPolicy }]) => imagePullPolicy !== "Always").map(([{ imagePullPolicy }, path]) => notSupported(`${path}.imagePullPolicy`, imagePullPolicy ?? "", ["Always"]));
     const wrongVolumes = (spec.volumes ?? []).flatMap(({ image }, i) => (image && image.pullPolicy !== "Always" ? [notSupported(`spec.volumes[${i}].image.pullPolicy`, image.pullPolicy ?? "", ["Always"])] : []));
     const errors = [...wrong, ...wrongVolumes].map((error) => refusal(request, formatFieldError(error)).message);
-    if (errors.length > 0) throw statusError({ code: 500, reason: "", message: joinErrors(errors) }); // several refusals are none to upstream, and neither is one of several
+    if (errors.length > 0) throw statusError({ code: 500, reason: "", message: aggregate(errors) }); // several refusals are none to upstream, and neither is one of several
   },
 };
 

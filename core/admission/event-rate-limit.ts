@@ -8,13 +8,13 @@
  * Source: kubernetes v1.36 plugin/pkg/admission/eventratelimit
  */
 import type { Event } from "../api/gen/core.v1.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { type FieldError, formatFieldErrors, invalid, notSupported } from "../api/meta/field-error.ts";
 import { statusError } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { tokenBucket } from "../lifecycle/token-bucket.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
-import { joinErrors } from "./refuse.ts";
 
 const KEYS: Readonly<Record<string, (request: AdmissionRequest) => string>> = {
   Server: () => "",
@@ -60,7 +60,7 @@ export function eventRateLimit({ limits, clock }: { readonly limits: readonly Li
         const key = keyOf(request);
         return take(key) ? [] : [`limit reached on type ${type} for key ${key}`];
       });
-      if (refused.length > 0) throw statusError({ code: 429, reason: "TooManyRequests", message: `Too many requests: ${joinErrors(refused)}` });
+      if (refused.length > 0) throw statusError({ code: 429, reason: "TooManyRequests", message: `Too many requests: ${aggregate(refused)}` });
     },
   };
 }

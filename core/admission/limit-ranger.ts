@@ -4,13 +4,14 @@
  * Source: kubernetes v1.36 plugin/pkg/admission/limitranger/admission.go
  */
 import type { Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { compareQuantity, parseQuantity, type Quantity, quotient } from "../api/meta/quantity.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import { listAll } from "../client/lookup.ts";
 import { containerResources, podResources, type Resources, resourcesOf } from "./pod-resources.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
-import { isResource, joinErrors, refusal } from "./refuse.ts";
+import { isResource, refusal } from "./refuse.ts";
 
 const ANNOTATION = "kubernetes.io/limit-ranger";
 
@@ -34,7 +35,7 @@ export function limitRanger({ limitRanges, client }: { readonly limitRanges: Inf
     async validate(request) {
       for (const { spec } of await rangesFor(request)) {
         const errors = (spec?.limits ?? []).flatMap((limit) => (request.resource === "pods" ? podProblems(request.object as Pod, limit) : claimProblems(request.object as PersistentVolumeClaim, limit)));
-        if (errors.length > 0) throw refusal(request, joinErrors(errors));
+        if (errors.length > 0) throw refusal(request, aggregate(errors));
       }
     },
   };

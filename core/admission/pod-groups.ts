@@ -14,7 +14,7 @@ import type { AdmissionPlugin } from "./plugin.ts";
 import { isResource, refusal } from "./refuse.ts";
 
 const POD_GROUPS = "podgroups.scheduling.k8s.io";
-export const POD_GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection";
+const POD_GROUP_FINALIZER = "scheduling.k8s.io/podgroup-protection";
 
 /** A group with pods that have not ended is not deleted before them: a controller removes the finalizer. */
 export const podGroupProtection: AdmissionPlugin = {

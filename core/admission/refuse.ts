@@ -9,12 +9,6 @@ export function refusal({ group, resource, name, object }: AdmissionRequest, det
   return forbidden({ group, resource }, name || object?.metadata?.name || object?.metadata?.generateName || "Unknown", told, causes);
 }
 
-/** Several complaints as upstream prints them; each text once. */
-export function joinErrors(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  return distinct.length === 1 ? distinct[0]! : `[${distinct.join(", ")}]`;
-}
-
 export function isResource({ group, resource, subresource }: AdmissionRequest, wanted: string, wantedSubresource = ""): boolean {
   return subresource === wantedSubresource && (group === "" ? resource : `${resource}.${group}`) === wanted;
 }

@@ -5,6 +5,7 @@
  */
 import type { PersistentVolumeClaim } from "../api/gen/core.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
+import { DEFAULT_CLASS_ANNOTATIONS } from "../api/meta/default-class.ts";
 import { compareQuantities } from "../api/meta/quantity.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
@@ -14,7 +15,6 @@ import type { AdmissionPlugin } from "./plugin.ts";
 import { isResource, refusal } from "./refuse.ts";
 
 const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
-const DEFAULT_ANNOTATIONS = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
 /** A claim that names no class gets the default one, the newest if there are several. A claim for class "" wants none. */
 export function defaultStorageClass({ storageClasses, client }: { readonly storageClasses: Informer<StorageClass>; readonly client: ResourceClient<StorageClass> }): AdmissionPlugin {
@@ -24,7 +24,7 @@ export function defaultStorageClass({ storageClasses, client }: { readonly stora
     async admit({ object, signal }) {
       const claim = object as PersistentVolumeClaim;
       if (claim.metadata.annotations?.[CLASS_ANNOTATION] !== undefined || claim.spec?.storageClassName != null) return;
-      const found = newestMarked(await listAll(storageClasses, client, { signal }), DEFAULT_ANNOTATIONS);
+      const found = newestMarked(await listAll(storageClasses, client, { signal }), DEFAULT_CLASS_ANNOTATIONS);
       if (found) claim.spec = { ...claim.spec!, storageClassName: found.metadata.name };
     },
   };

@@ -4,7 +4,8 @@ import { withControllers } from "../../test/run-controllers.ts";
 import type { StatusError } from "../api/meta/status-error.ts";
 import { REVOKED_NODES } from "../client/cluster-objects.ts";
 import { CONFIG_MAPS } from "../client/resources.ts";
-import { certificateFingerprint, formatRevocation, readRevocation, revoked, withCertificate } from "../pki/revocation.ts";
+import { certificateHash } from "../pki/join-token.ts";
+import { formatRevocation, readRevocation, revoked, withCertificate } from "../pki/revocation.ts";
 import { type RevokedNodes, revokedNodes } from "./revoked-nodes.ts";
 
 const user = (node: string) => ({ name: `system:node:${node}`, groups: ["system:nodes"] });
@@ -27,7 +28,7 @@ test("a revoked node is refused at once, what it watches ends, and only certific
     expect([await told("n2", OLD), await told("n3", OLD)]).toEqual(["accepted", expect.stringMatching(/^401 node n3 was revoked: its/)]);
     expect(await nodes.check({ name: "system:node:n1", groups: [] }, OLD, call.signal)).toBeUndefined(); // of no node's group: not a node
 
-    const since = withCertificate(entry, { fingerprint: certificateFingerprint(NEW), until: "2027-01-01T00:00:00Z", now: "2026-01-02T00:00:00Z" });
+    const since = withCertificate(entry, { fingerprint: certificateHash(NEW), until: "2027-01-01T00:00:00Z", now: "2026-01-02T00:00:00Z" });
     await api.client.resource(CONFIG_MAPS).update({ ...written, data: { n1: formatRevocation(since) } }, call);
     let answer = "";
     await eventually(() => { void told("n1", NEW).then((now) => { answer = now; }); return answer; }, (now) => now === "accepted");

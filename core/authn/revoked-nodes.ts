@@ -8,7 +8,8 @@ import { unauthorized } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import { REVOKED_NODES } from "../client/cluster-objects.ts";
 import type { Informer } from "../client/informer.ts";
-import { certificateFingerprint, readRevocation, type Revocation } from "../pki/revocation.ts";
+import { certificateHash } from "../pki/join-token.ts";
+import { readRevocation, type Revocation } from "../pki/revocation.ts";
 
 export interface RevokedNodes {
   /** Throws 401 with a message that says what is the matter. Returns what aborts when the node is revoked; undefined: the user is no node. */
@@ -39,7 +40,7 @@ export function revokedNodes(configMaps: Informer<ConfigMap>): RevokedNodes {
       if (!configMaps.synced) await configMaps.whenSynced(signal);
       const name = user.slice(NODE_PREFIX.length);
       const entry = entries.get(name);
-      if (entry && !Object.hasOwn(entry.certificates, certificateFingerprint(certificate))) throw unauthorized(revokedMessage(name, entry));
+      if (entry && !Object.hasOwn(entry.certificates, certificateHash(certificate))) throw unauthorized(revokedMessage(name, entry));
       let controller = waiting.get(name);
       if (!controller) waiting.set(name, (controller = new AbortController()));
       return controller.signal;

@@ -5,7 +5,7 @@
  *
  * Source: kubernetes v1.36 pkg/serviceaccount/{claims,legacy}.go
  */
-import { isMap } from "../api/patch/json-value.ts";
+import { isMap, textOf } from "../api/patch/json-value.ts";
 import type { Claims } from "../pki/jwt.ts";
 
 export const LEGACY_ISSUER = "kubernetes/serviceaccount";
@@ -45,10 +45,10 @@ export function encodeBoundClaims(issuer: string, claims: BoundClaims): Claims {
 export function decodeBoundClaims(claims: Claims): BoundClaims | undefined {
   const own = claims["kubernetes.io"];
   if (!isMap(own)) return undefined;
-  const ref = (value: unknown): ObjectRef | undefined => (isMap(value) ? { name: text(value.name), uid: text(value.uid) } : undefined);
+  const ref = (value: unknown): ObjectRef | undefined => (isMap(value) ? { name: textOf(value.name), uid: textOf(value.uid) } : undefined);
   return {
-    namespace: text(own.namespace), serviceAccount: ref(own.serviceaccount) ?? { name: "", uid: "" }, pod: ref(own.pod), secret: ref(own.secret), node: ref(own.node),
-    audiences: audiencesOf(claims), issuedAt: number(claims.iat), expiresAt: number(claims.exp), warnAfter: number(own.warnafter) || undefined, id: text(claims.jti),
+    namespace: textOf(own.namespace), serviceAccount: ref(own.serviceaccount) ?? { name: "", uid: "" }, pod: ref(own.pod), secret: ref(own.secret), node: ref(own.node),
+    audiences: audiencesOf(claims), issuedAt: number(claims.iat), expiresAt: number(claims.exp), warnAfter: number(own.warnafter) || undefined, id: textOf(claims.jti),
   };
 }
 
@@ -70,8 +70,8 @@ export function encodeLegacyClaims({ namespace, secretName, serviceAccount }: Om
 
 export function decodeLegacyClaims(claims: Claims): LegacyClaims {
   return {
-    namespace: text(claims[`${LEGACY}namespace`]), secretName: text(claims[`${LEGACY}secret.name`]), subject: text(claims.sub),
-    serviceAccount: { name: text(claims[`${LEGACY}service-account.name`]), uid: text(claims[`${LEGACY}service-account.uid`]) },
+    namespace: textOf(claims[`${LEGACY}namespace`]), secretName: textOf(claims[`${LEGACY}secret.name`]), subject: textOf(claims.sub),
+    serviceAccount: { name: textOf(claims[`${LEGACY}service-account.name`]), uid: textOf(claims[`${LEGACY}service-account.uid`]) },
   };
 }
 
@@ -81,7 +81,4 @@ export function audiencesOf({ aud }: Claims): string[] {
 }
 
 function userNameOf(namespace: string, name: string): string { return `system:serviceaccount:${namespace}:${name}`; }
-
-
-function text(value: unknown): string { return typeof value === "string" ? value : ""; }
 function number(value: unknown): number { return typeof value === "number" ? value : 0; }

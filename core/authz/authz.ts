@@ -9,6 +9,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authorization/{union,authorizerfactory}
  */
+import { aggregate } from "../api/meta/aggregate.ts";
 import { GROUP_MASTERS } from "../api/request/user.ts";
 import type { Counter, Metrics } from "../observe/metrics.ts";
 import type { Authorizer, Decision, PathRule, ResourceRule } from "./authorizer.ts";
@@ -68,9 +69,3 @@ export const superuserAuthorizer: Authorizer = {
   authorize: ({ user }) => (user.groups.includes(GROUP_MASTERS) ? { decision: "allow", reason: "" } : { decision: "no-opinion", reason: "" }),
   rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }),
 };
-
-/** Several errors as upstream prints them; each text once. */
-export function aggregate(errors: readonly string[]): string {
-  const distinct = [...new Set(errors)];
-  return distinct.length === 1 ? distinct[0]! : `[${distinct.join(", ")}]`;
-}

@@ -20,10 +20,10 @@
  */
 import { type Fields, fieldsOf } from "../api/codec/strict-fields.ts";
 import { parseStrictYaml } from "../api/codec/yaml.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { formatDurationNs, parseDurationNs } from "../api/meta/duration.ts";
 import { duplicate, type FieldError, formatFieldErrors, invalid, notSupported, required } from "../api/meta/field-error.ts";
 import { dns1123Subdomain } from "../api/meta/names.ts";
-import { aggregate } from "./authz.ts";
 import { type MatchCondition, matchCondition } from "./match-conditions.ts";
 
 export const AUTHORIZER_TYPES = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"] as const;

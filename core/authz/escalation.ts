@@ -7,13 +7,13 @@
  * Source: kubernetes v1.36 pkg/registry/rbac/{escalation_check,helpers}.go, pkg/registry/rbac/<resource>/policybased, pkg/registry/rbac/validation/rule.go
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef } from "../api/gen/rbac.v1.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { pathSegmentName } from "../api/meta/names.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { badRequest, forbidden, notFound, statusError, StatusError } from "../api/meta/status-error.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
-import { aggregate } from "./authz.ts";
 import type { RuleResolver } from "./rbac.ts";
 import { compactRules, formatRule, goList, type Rule, uncoveredRules } from "./rules.ts";
 

@@ -7,13 +7,13 @@
  * Source: kubernetes v1.36 plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/registry/rbac/validation/rule.go
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef, Subject } from "../api/gen/rbac.v1.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { objectKey } from "../api/meta/object-meta.ts";
 import { notFound, type StatusError } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Index, Informer } from "../client/informer.ts";
 import type { Authorizer, PathRule, ResourceRule } from "./authorizer.ts";
-import { aggregate } from "./authz.ts";
 import { type Rule, ruleAllows } from "./rules.ts";
 
 export interface RbacInformers {

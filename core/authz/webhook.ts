@@ -6,6 +6,7 @@
 import { createHash } from "node:crypto";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../api/gen/meta.v1.ts";
 import type { SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus } from "../api/gen/authorization.v1.ts";
+import { aggregate } from "../api/meta/aggregate.ts";
 import { parseFieldSelector } from "../api/meta/field-selector.ts";
 import { serverSaid } from "../api/meta/generic-response.ts";
 import { parseLabelSelector } from "../api/meta/label-selector.ts";
@@ -16,7 +17,6 @@ import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/
 import type { Log } from "../observe/log.ts";
 import { type Counter, DEFAULT_BUCKETS, type Histogram, type Metrics } from "../observe/metrics.ts";
 import type { Authorizer, Decision } from "./authorizer.ts";
-import { aggregate } from "./authz.ts";
 import type { WebhookSettings } from "./configuration.ts";
 import { allMatch } from "./match-conditions.ts";
 

@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/kube-controller-manager/config/v1alpha1/types.go
  */
-import { formatDurationNs } from "../api/meta/duration.ts";
+import { formatDurationMs } from "../api/meta/duration.ts";
 import type { AllControllersDeps, RunningControllers } from "./all.ts";
 import { LIFETIME_MS } from "./certificates/certificates.ts";
 import { PER_SLICE_MAX } from "./endpointslice/endpointslice.ts";
@@ -45,24 +45,24 @@ export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsM
       LeaderElection: { leaderElect: isShared, leaseDuration: "15s", renewDeadline: "10s", retryPeriod: "2s", resourceLock: "leases", resourceName: "kube-controller-manager", resourceNamespace: "kube-system" },
       Debugging: { enableProfiling: profiling, enableContentionProfiling: false },
     },
-    KubeCloudShared: { UseServiceAccountCredentials: false, NodeMonitorPeriod: shown(nodes.periodMs), ClusterCIDR: clusterCidr, AllocateNodeCIDRs: true, CIDRAllocatorType: "RangeAllocator", ConfigureCloudRoutes: false },
+    KubeCloudShared: { UseServiceAccountCredentials: false, NodeMonitorPeriod: formatDurationMs(nodes.periodMs), ClusterCIDR: clusterCidr, AllocateNodeCIDRs: true, CIDRAllocatorType: "RangeAllocator", ConfigureCloudRoutes: false },
     AttachDetachController: { disableForceDetachOnTimeout: !forceDetach },
-    CSRSigningController: { ClusterSigningDuration: shown(signingMs ?? LIFETIME_MS) },
+    CSRSigningController: { ClusterSigningDuration: formatDurationMs(signingMs ?? LIFETIME_MS) },
     EndpointSliceController: { MaxEndpointsPerSlice: perSliceMax ?? PER_SLICE_MAX },
     EndpointSliceMirroringController: { MirroringMaxEndpointsPerSubset: mirroredPerSubsetMax ?? PER_SUBSET_MAX },
     GarbageCollectorController: { EnableGarbageCollector: true },
     HPAController: {
-      HorizontalPodAutoscalerSyncPeriod: shown(scaling.periodMs), HorizontalPodAutoscalerDownscaleStabilizationWindow: shown(scaling.downscaleSeconds * 1000), HorizontalPodAutoscalerTolerance: scaling.tolerance,
-      HorizontalPodAutoscalerCPUInitializationPeriod: shown(scaling.cpuInitializationMs), HorizontalPodAutoscalerInitialReadinessDelay: shown(scaling.initialReadinessMs),
+      HorizontalPodAutoscalerSyncPeriod: formatDurationMs(scaling.periodMs), HorizontalPodAutoscalerDownscaleStabilizationWindow: formatDurationMs(scaling.downscaleSeconds * 1000), HorizontalPodAutoscalerTolerance: scaling.tolerance,
+      HorizontalPodAutoscalerCPUInitializationPeriod: formatDurationMs(scaling.cpuInitializationMs), HorizontalPodAutoscalerInitialReadinessDelay: formatDurationMs(scaling.initialReadinessMs),
     },
-    LegacySATokenCleaner: { CleanUpPeriod: shown(legacyTokenCleanUpMs ?? CLEAN_UP_MS) },
+    LegacySATokenCleaner: { CleanUpPeriod: formatDurationMs(legacyTokenCleanUpMs ?? CLEAN_UP_MS) },
     NodeIPAMController: { ServiceCIDR: service, SecondaryServiceCIDR: secondaryService },
     NodeLifecycleController: {
-      NodeEvictionRate: nodes.rate, SecondaryNodeEvictionRate: nodes.rateSecondary, NodeStartupGracePeriod: shown(nodes.startupGraceMs), NodeMonitorGracePeriod: shown(nodes.graceMs),
+      NodeEvictionRate: nodes.rate, SecondaryNodeEvictionRate: nodes.rateSecondary, NodeStartupGracePeriod: formatDurationMs(nodes.startupGraceMs), NodeMonitorGracePeriod: formatDurationMs(nodes.graceMs),
       LargeClusterSizeThreshold: nodes.largeZone, UnhealthyZoneThreshold: nodes.unhealthyShare,
     },
     PodGCController: { TerminatedPodGCThreshold: terminatedPodsMax ?? TERMINATED_MAX },
-    ResourceQuotaController: { ResourceQuotaSyncPeriod: shown(quotaResyncMs ?? RESYNC_MS) },
+    ResourceQuotaController: { ResourceQuotaSyncPeriod: formatDurationMs(quotaResyncMs ?? RESYNC_MS) },
   };
   for (const [name, count] of running.workers) {
     const found = CONCURRENT[name];
@@ -70,5 +70,3 @@ export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsM
   }
   return { kind: "KubeControllerManagerConfiguration", apiVersion: "kubecontrollermanager.config.k8s.io/v1alpha1", ...sections };
 }
-
-function shown(ms: number): string { return formatDurationNs(BigInt(Math.round(ms * 1e6))); }

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/api/v1/pod/util.go, pkg/controller/controller_utils.go
  */
 import type { Pod, PodCondition } from "../api/gen/core.v1.ts";
+import { namespaceOf, objectKey, type ObjectKey } from "../api/meta/object-meta.ts";
 import { parseTime } from "../api/meta/time.ts";
 import { isFarAhead } from "./wrong-clock.ts";
 
@@ -55,4 +56,12 @@ export function restartsMax(pod: Readonly<Pod>): { readonly containers: number; 
     containers: most((pod.status?.containerStatuses ?? []).map(({ restartCount }) => restartCount ?? 0)),
     sidecars: most((pod.status?.initContainerStatuses ?? []).filter(({ name }) => sidecars.has(name)).map(({ restartCount }) => restartCount ?? 0)),
   };
+}
+
+/** Keys of the claims it uses, those made for its ephemeral volumes among them. */
+export function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
+  return (pod.spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
+    const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : undefined);
+    return claim === undefined ? [] : [objectKey(namespaceOf(pod), claim)];
+  });
 }

@@ -13,7 +13,7 @@ import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
 import type { Node } from "../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
-import { isConditionTrue } from "../api/meta/conditions.ts";
+import { isReady } from "../api/meta/conditions.ts";
 import { type NewObject, objectKey } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
@@ -51,7 +51,7 @@ export function dnsAddresses({ metadata, spec = {}, status }: DnsNode, { ownNetw
 }
 
 /** The nodes whose DNS answers for those that have none. Servers come first: they are the ones that stay. */
-export function standIns(nodes: Iterable<Readonly<Node>>): Readonly<Node>[] {
+function standIns(nodes: Iterable<Readonly<Node>>): Readonly<Node>[] {
   const rank = ({ metadata: { name, labels } }: Readonly<Node>): string => `${labels?.["node-role.kubernetes.io/control-plane"] === undefined ? 1 : 0} ${name}`;
   return [...nodes].filter((node) => isOurNode(node) && isReady(node) && node.metadata.deletionTimestamp === undefined).toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, STAND_INS_MAX);
 }
@@ -129,8 +129,6 @@ function sliceOf(node: Readonly<Node>, addresses: readonly string[], v6: boolean
     ports: [{ name: "dns", port: DNS_PORT, protocol: "UDP" }, { name: "dns-tcp", port: DNS_PORT, protocol: "TCP" }],
   };
 }
-
-function isReady({ status }: Readonly<Node>): boolean { return isConditionTrue(status?.conditions, "Ready"); }
 
 function sliceName(node: string, v6: boolean): string {
   const name = `${SERVICE}-${node}${v6 ? "-ipv6" : ""}`;

@@ -15,7 +15,6 @@ const OID_EXTENSION_REQUEST = "1.2.840.113549.1.9.14";
 const OID_ALT_NAMES = "2.5.29.17";
 
 export interface CertificateRequest {
-  readonly raw: Uint8Array;
   readonly subject: Subject;
   readonly subjectRaw: Uint8Array;
   readonly altNames: AltNames;
@@ -46,7 +45,7 @@ export function decodeCertificateRequest(der: Uint8Array): CertificateRequest {
   const signatureOid = readOid(readChildren(expectTag(algorithm, TAG.sequence, "algorithm"))[0]);
   const signed = { spki: spkiRaw, signature: readBitString(signature) };
   return {
-    raw: der, subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
+    subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
     get signatureProblem() { return requestSignatureProblem(signatureOid, info!.raw, signed); },
   };
 }

@@ -8,16 +8,12 @@
  *
  * All other certificates of the name are refused (core/authn/revoked-nodes.ts): nobody has a list of what was ever issued, and none is needed.
  */
-import { createHash } from "node:crypto";
 
 export interface Revocation {
   readonly since: string;
   readonly machines: readonly string[];
   readonly certificates: Readonly<Record<string, string>>;
 }
-
-/** Of a certificate, DER. */
-export function certificateFingerprint(der: Uint8Array): string { return createHash("sha256").update(der).digest("hex"); }
 
 /** Undefined: nothing is said of the node. What cannot be read lets nobody in. */
 export function readRevocation(text: string | undefined): Revocation | undefined {

@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../api/meta/status-error.ts";
 import type { Connection } from "../net/connections.ts";
+import { headerOf } from "../net/header-of.ts";
 import { readablePath } from "./readable-path.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
 
@@ -39,11 +40,6 @@ const UNREADABLE = /;|%(?![0-9a-f]{2})/i;
 /** Parameters that Go cannot read are as if they had not been sent. Source: Go net/url ParseQuery, whose errors URL.Query leaves out */
 function readable(query: string): string {
   return UNREADABLE.test(query) ? query.split("&").filter((parameter) => !UNREADABLE.test(parameter)).join("&") : query;
-}
-
-function headerOf(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(", ") : value;
 }
 
 function headersOf({ rawHeaders }: IncomingMessage): Iterable<readonly [string, string]> {

@@ -60,6 +60,6 @@ export function hollowNode({ name, index, version, labels, annotations, taints, 
 function machineOf(name: string): MachineInfo {
   return {
     os: "linux", cpus: 32, memoryBytes: 256 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: name, systemUuid: name, bootId: name, kernelVersion: "0.0.0-hollow", osImage: "hollow",
-    architecture: "amd64", hostname: name,
+    architecture: "amd64",
   };
 }

@@ -81,7 +81,7 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     logFile(name, container, { previous = false }) {
       const { worker, found } = logContainer(name, container, previous);
       return {
-        path: found.logPath || join(settings.podLogsDir, `${worker.pod.metadata.namespace ?? ""}_${worker.pod.metadata.name}_${worker.uid}`, found.name, `${found.restartCount}.log`), containerId: found.id,
+        path: found.logPath || join(settings.podLogsDir, `${worker.pod.metadata.namespace ?? ""}_${worker.pod.metadata.name}_${worker.uid}`, found.name, `${found.restartCount}.log`),
         running: () => worker.runtime.containers.find(({ id }) => id === found.id)?.state === "running",
       };
     },

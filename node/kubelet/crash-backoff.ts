@@ -7,7 +7,7 @@
 import { formatDurationMs } from "../../core/api/meta/duration.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 
-export const CRASH_BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+const CRASH_BACKOFF = { minMs: 10_000, maxMs: 300_000 };
 /** Where ReduceDefaultCrashLoopBackOffDecay is switched on. Source: pkg/kubelet/kubelet.go newCrashLoopBackOff */
 const CRASH_BACKOFF_REDUCED = { minMs: 1000, maxMs: 60_000 };
 

@@ -109,7 +109,7 @@ export async function killPod(deps: KillDeps, pod: Pod, runtime: RuntimePod, { g
 
 /** Of a container whose spec nobody has any more: the pod was deleted while we were away. */
 function rememberedSpec({ name, spec }: RuntimeContainer): NamedContainer {
-  return { kind: "container", index: 0, container: { name, ...(spec.preStop ? { lifecycle: { preStop: spec.preStop } } : {}) } };
+  return { kind: "container", container: { name, ...(spec.preStop ? { lifecycle: { preStop: spec.preStop } } : {}) } };
 }
 
 interface TerminationOrder { turn(name: string, seconds: number): Promise<void>; ended(name: string): void }

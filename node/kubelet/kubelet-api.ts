@@ -25,7 +25,6 @@ export class KubeletApiError extends Error {
 export interface LogFile {
   /** The newest file of the container's log; rotated ones stand beside it as <path>.<timestamp>[.gz]. It appears once the container starts. */
   readonly path: string;
-  readonly containerId: string;
   /** False once nothing more will be appended: a follower that has read everything may end. */
   running(): boolean;
 }

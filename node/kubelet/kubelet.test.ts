@@ -46,7 +46,7 @@ const fastClock: Clock = {
   after: (ms, work) => systemClock.after(ms / SPEED, work),
 };
 
-const noMounts: Mounts = { mount: () => undefined, bind: () => undefined, setPropagation: () => undefined, unmount: () => undefined, unmountAll: () => [], list: () => [], isMountPoint: () => false };
+const noMounts: Mounts = { mount: () => undefined, bind: () => undefined, unmount: () => undefined, unmountAll: () => [], list: () => [], isMountPoint: () => false };
 
 function memoryCgroups(): Cgroups & { readonly paths: Set<string> } {
   const paths = new Set<string>();
@@ -83,7 +83,7 @@ async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<Ku
     const services = watchedInformer<Service>(api.client.resource(SERVICES), deps);
     const certificateRequests = () => watchedInformer<PodCertificateRequest>(api.client.resource(POD_CERTIFICATE_REQUESTS), deps);
     const settings = { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: ["172.16.0.1"], hostname: "n1", version: "v1.36.0", dataDir, podLogsDir: join(dataDir, "logs"), containerLogsDir: join(dataDir, "links"), resolvConf: "", staticPodDir: join(dataDir, "manifests"), eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: KUBELET_DEFAULTS.eviction.thresholds.filter(({ signal: of }) => of === "memory.available") }, ...more }; // how full this machine is does not matter
-    const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64", hostname: "n1" };
+    const machine = { os: "linux" as const, cpus: 2, memoryBytes: 4 * 1024 ** 3, swapBytes: 0, hugepages: [], machineId: "", systemUuid: "", bootId: "b", kernelVersion: "", osImage: "", architecture: "amd64" };
     const node = kubelet({ ...deps, settings, client: api.client, pods, services, certificateRequests, cri, cgroups, mounts: noMounts, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), machine, events: { ...silentEvents, from: () => recorder }, metrics, ...others });
     const done = Promise.all([pods, services, node].map((part) => part.run(stop.signal, () => undefined)));
     return { api: node.api, stop: async () => { stop.abort(); await done; } };

@@ -17,12 +17,12 @@ function runtime(text: string, { ready = true, ips = ["10.0.0.1"], hash }: { rea
     const [name = "", rest = ""] = word.split("=");
     const [state = "", code = "0"] = rest.split(":");
     return {
-      id: `${name}-id`, name, sandboxId: "s", state: state as RuntimeState, createdAtMs: 1, startedAtMs: 1, finishedAtMs: 1, exitCode: Number(code), reason: "", message: "", image: "", imageRef: "", imageId: "",
+      id: `${name}-id`, name, sandboxId: "s", state: state as RuntimeState, createdAtMs: 1, startedAtMs: 1, finishedAtMs: 1, exitCode: Number(code), reason: "", message: "", image: "", imageRef: "",
       restartCount: 0, logPath: "", mounts: [], user: undefined, stopSignal: undefined,
       spec: { hash: hash ?? containerHash(container(name)), restartCount: 0, terminationMessagePath: "", terminationMessagePolicy: "", gracePeriodSeconds: undefined, preStop: undefined },
     };
   });
-  return { uid: "u", name: "p", namespace: "default", sandboxes: text === "none" ? [] : [{ id: "s", attempt: 2, ready, createdAtMs: 0, ips, hostNetwork: false, runtimeHandler: "" }], containers: text === "none" ? [] : containers };
+  return { uid: "u", name: "p", namespace: "default", sandboxes: text === "none" ? [] : [{ id: "s", attempt: 2, ready, createdAtMs: 0, ips, hostNetwork: false }], containers: text === "none" ? [] : containers };
 }
 
 function summary(spec: Partial<Pod["spec"]>, seen: RuntimePod, probes: Partial<ProbeResults> = {}): string {

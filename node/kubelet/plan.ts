@@ -130,7 +130,7 @@ function planInit({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: 
     else if (!later) start.push(i + 1);
   };
   const replace = (i: number, container: RuntimeContainer, message: string, reason: KillReason): void => {
-    draft.kill.push({ container, spec: { kind: "init", container: init[i]!, index: i }, message, reason });
+    draft.kill.push({ container, spec: { kind: "init", container: init[i]! }, message, reason });
     start.push(i);
   };
 
@@ -169,7 +169,7 @@ function planInit({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: 
     later = true;
   }
   if (!later) start.push(0);
-  for (const i of start.toReversed()) draft.start.push({ kind: "init", container: init[i]!, index: i });
+  for (const i of start.toReversed()) draft.start.push({ kind: "init", container: init[i]! });
   return initialized;
 }
 

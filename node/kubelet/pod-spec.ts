@@ -4,13 +4,13 @@ import type { Container, EphemeralContainer, ObjectReference, Pod, PodSpec } fro
 export type ContainerKind = "container" | "init" | "ephemeral";
 
 /** A container of any kind: what an EphemeralContainer adds is asked for where it matters. */
-export interface NamedContainer { readonly kind: ContainerKind; readonly container: Container | EphemeralContainer; readonly index: number }
+export interface NamedContainer { readonly kind: ContainerKind; readonly container: Container | EphemeralContainer }
 
 export function allContainers(spec: PodSpec): NamedContainer[] {
   return [
-    ...(spec.initContainers ?? []).map((container, index) => ({ kind: "init" as const, container, index })),
-    ...spec.containers.map((container, index) => ({ kind: "container" as const, container, index })),
-    ...(spec.ephemeralContainers ?? []).map((container, index) => ({ kind: "ephemeral" as const, container, index })),
+    ...(spec.initContainers ?? []).map((container) => ({ kind: "init" as const, container })),
+    ...spec.containers.map((container) => ({ kind: "container" as const, container })),
+    ...(spec.ephemeralContainers ?? []).map((container) => ({ kind: "ephemeral" as const, container })),
   ];
 }
 

@@ -26,7 +26,6 @@ export interface RuntimeContainer {
   readonly image: string;
   /** For the status: digest or id. */
   readonly imageRef: string;
-  readonly imageId: string;
   readonly restartCount: number;
   readonly spec: RememberedSpec;
   readonly logPath: string;
@@ -44,7 +43,6 @@ export interface RuntimeSandbox {
   readonly createdAtMs: number;
   readonly ips: readonly string[];
   readonly hostNetwork: boolean;
-  readonly runtimeHandler: string;
 }
 
 export interface RuntimePod {
@@ -136,7 +134,7 @@ function sandboxOf(status: PodSandboxStatus): RuntimeSandbox {
   return {
     id: status.id ?? "", attempt: status.metadata?.attempt ?? 0, ready: (status.state ?? "SANDBOX_READY") === "SANDBOX_READY", createdAtMs: milliseconds(status.created_at),
     ips: ip ? [ip, ...additional_ips.flatMap((more) => (more.ip ? [more.ip] : []))] : [],
-    hostNetwork: status.linux?.namespaces?.options?.network === "NODE", runtimeHandler: status.runtime_handler ?? "",
+    hostNetwork: status.linux?.namespaces?.options?.network === "NODE",
   };
 }
 
@@ -146,7 +144,7 @@ function containerOf(status: ContainerStatus, sandboxId: string): RuntimeContain
     id: status.id ?? "", name: status.labels?.[CONTAINER_NAME] ?? status.metadata?.name ?? "", sandboxId, state: STATES[status.state ?? "CONTAINER_CREATED"] ?? "unknown",
     createdAtMs: milliseconds(status.created_at), startedAtMs: milliseconds(status.started_at), finishedAtMs: milliseconds(status.finished_at),
     exitCode: status.exit_code ?? 0, reason: status.reason ?? "", message: status.message ?? "",
-    image: status.image?.image ?? "", imageRef: status.image_ref ?? "", imageId: status.image_id ?? "",
+    image: status.image?.image ?? "", imageRef: status.image_ref ?? "",
     restartCount: spec.restartCount, spec, logPath: status.log_path ?? "", mounts: status.mounts ?? [], user: status.user?.linux, stopSignal: stopSignal(status.stop_signal), resources: status.resources?.linux,
   };
 }

@@ -106,7 +106,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
 
 function nothingYet({ container }: NamedContainer, sandboxId: string) {
   return {
-    id: "", name: container.name, sandboxId, state: "running" as const, createdAtMs: 0, startedAtMs: 0, finishedAtMs: 0, exitCode: 0, reason: "", message: "", image: "", imageRef: "", imageId: "", restartCount: 0,
+    id: "", name: container.name, sandboxId, state: "running" as const, createdAtMs: 0, startedAtMs: 0, finishedAtMs: 0, exitCode: 0, reason: "", message: "", image: "", imageRef: "", restartCount: 0,
     spec: { hash: "", restartCount: 0, terminationMessagePath: "", terminationMessagePolicy: "", gracePeriodSeconds: undefined, preStop: undefined }, logPath: "", mounts: [], user: undefined, stopSignal: undefined,
   };
 }

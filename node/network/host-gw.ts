@@ -56,9 +56,5 @@ export function hostGatewayOverlay({ netlink: open, uplink, log }: HostGatewayOp
         }
       }
     },
-    async remove() {
-      using netlink = open();
-      for (const route of netlink.routes(ROUTE_PROTOCOL)) netlink.removeRoute(route);
-    },
   };
 }

@@ -28,11 +28,9 @@ export interface Overlay {
   readonly udpPort?: number | undefined;
   /** Makes routes to exactly these peers; those to peers that stay are not touched. May be called again with the same. */
   sync(own: Peer, others: readonly Peer[], signal: AbortSignal): Promise<void>;
-  /** Removes all it has made, on this machine. */
-  remove(signal: AbortSignal): Promise<void>;
 }
 
-export const noOverlay: Overlay = { overheadBytes: 0, async sync() {}, async remove() {} };
+export const noOverlay: Overlay = { overheadBytes: 0, async sync() {} };
 
 /** Undefined as long as the node has no pod CIDR or address. */
 export function peerOf(node: Readonly<Node>): Peer | undefined {

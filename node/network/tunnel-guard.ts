@@ -11,7 +11,7 @@ import { parseIp } from "../../core/net/cidr.ts";
 import { BRIDGE } from "./cni-config.ts";
 import { VNI } from "./vxlan.ts";
 
-export const GUARD_TABLE = "coracle-tunnel";
+const GUARD_TABLE = "coracle-tunnel";
 
 /** `udpPort`: absent where there is no tunnel. `from`: addresses of the other nodes. */
 export function tunnelGuardText({ udpPort, from }: { readonly udpPort: number | undefined; readonly from: readonly string[] }): string {

@@ -84,10 +84,6 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
       for (const [to, via] of routes) if (!routed.some((one) => one.device === device && one.to === to && one.via === via)) netlink.replaceRoute({ to, via, device, onlink: true, protocol: ROUTE_PROTOCOL });
       made = { routes, neighbours, forwardings, unreachable };
     },
-    async remove() {
-      using netlink = open();
-      removeTunnel(netlink);
-    },
   };
 }
 

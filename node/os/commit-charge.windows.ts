@@ -10,8 +10,6 @@ import { dlopen, ptr } from "bun:ffi";
 export interface CommitCharge {
   readonly totalBytes: number;
   readonly limitBytes: number;
-  /** Without page files. */
-  readonly physicalBytes: number;
 }
 
 /** PERFORMANCE_INFORMATION of a 64-bit Windows. */
@@ -30,5 +28,5 @@ export function readCommitCharge(bytes: Uint8Array): CommitCharge {
   const view = new DataView(bytes.buffer, bytes.byteOffset);
   const at = (index: number): number => Number(view.getBigUint64(8 + 8 * index, true));
   const pageBytes = at(9);
-  return { totalBytes: at(0) * pageBytes, limitBytes: at(1) * pageBytes, physicalBytes: at(3) * pageBytes };
+  return { totalBytes: at(0) * pageBytes, limitBytes: at(1) * pageBytes };
 }

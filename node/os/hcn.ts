@@ -49,7 +49,6 @@ export interface HcnFeatures {
   /** Answers go straight from the backend to the client. */
   readonly directServerReturn: boolean;
   readonly sessionAffinity: boolean;
-  readonly dualStack: boolean;
 }
 
 /** Every call throws HcnError. Removing what is gone is no error. */
@@ -83,5 +82,5 @@ export class HcnError extends Error {
 /** HNS' own version decides what it can do. Pure. */
 export function featuresOf({ Major: major, Minor: minor }: { readonly Major: number; readonly Minor: number }): HcnFeatures {
   const atLeast = (wantedMajor: number, wantedMinor: number): boolean => major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
-  return { directServerReturn: (major === 9 && minor >= 3) || atLeast(10, 2), sessionAffinity: atLeast(12, 0), dualStack: atLeast(11, 10) };
+  return { directServerReturn: (major === 9 && minor >= 3) || atLeast(10, 2), sessionAffinity: atLeast(12, 0) };
 }

@@ -4,7 +4,7 @@
  * This half is Linux' (Windows': machine.windows.ts); a file that is not there leaves its field empty.
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
-import { arch, cpus, hostname, release, uptime } from "node:os";
+import { arch, cpus, release, uptime } from "node:os";
 import { hasApparmor } from "./apparmor.ts";
 import { windowsMachineInfo } from "./machine.windows.ts";
 
@@ -27,7 +27,6 @@ export interface MachineInfo {
   readonly osImage: string;
   /** Go's names: amd64, arm64. */
   readonly architecture: string;
-  readonly hostname: string;
   /** Where the processors tell how hot they are: containers could learn from it what their neighbours do. */
   readonly throttlePaths?: readonly string[] | undefined;
   /** Undefined: this system has no such thing. */
@@ -43,7 +42,7 @@ function linuxMachineInfo(): MachineInfo {
   return {
     os: "linux", cpus: cpus().length, memoryBytes: memory.get("MemTotal") ?? 0, swapBytes: memory.get("SwapTotal") ?? 0, hugepages: hugepages(), machineId: firstOf(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
     systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]),
-    kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(), throttlePaths: throttlePaths(),
+    kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), throttlePaths: throttlePaths(),
     appArmor: hasApparmor(),
   };
 }

@@ -17,7 +17,7 @@ export function windowsMachineInfo(registry: (key: string) => ReadonlyMap<string
   return {
     os: "windows", windowsBuild: build, cpus: cpus().length, memoryBytes: totalmem(), swapBytes: 0, hugepages: [],
     machineId: hostname(), systemUuid: (registry(HARDWARE).get("LastConfig") ?? "").replace(/[{}]/g, ""), bootId: registry(PREFETCH).get("BootId") ?? "",
-    kernelVersion: version.has("UBR") ? `${build}.${version.get("UBR")!}` : build, osImage: version.get("ProductName") ?? "Windows", architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(),
+    kernelVersion: version.has("UBR") ? `${build}.${version.get("UBR")!}` : build, osImage: version.get("ProductName") ?? "Windows", architecture: arch() === "x64" ? "amd64" : arch(),
   };
 }
 

@@ -1,14 +1,8 @@
 /** /proc/<pid>/mountinfo as data. Source: proc_pid_mountinfo(5). */
 
 export interface MountPoint {
-  readonly id: number;
-  readonly parentId: number;
-  /** The path inside the mounted file system that shows at `target`: not "/" for a bind mount of a directory. */
-  readonly root: string;
   readonly target: string;
   readonly options: readonly string[];
-  /** shared:N, master:N … of proc(5); empty for a private mount. */
-  readonly propagation: readonly string[];
   readonly fsType: string;
   readonly source: string;
   readonly superOptions: readonly string[];
@@ -16,12 +10,12 @@ export interface MountPoint {
 
 export function parseMountinfo(text: string): MountPoint[] {
   return text.split("\n").filter((line) => line !== "").map((line) => {
-    const [id, parentId, , root, target, options, ...rest] = line.split(" ");
+    const [, , , , target, options, ...rest] = line.split(" ");
     const dash = rest.indexOf("-"); // ends the optional fields
     const [fsType, source, superOptions] = rest.slice(dash + 1);
     return {
-      id: Number(id), parentId: Number(parentId), root: decodeOctal(root ?? ""), target: decodeOctal(target ?? ""), options: (options ?? "").split(","),
-      propagation: rest.slice(0, dash), fsType: fsType ?? "", source: decodeOctal(source ?? ""), superOptions: (superOptions ?? "").split(","),
+      target: decodeOctal(target ?? ""), options: (options ?? "").split(","),
+      fsType: fsType ?? "", source: decodeOctal(source ?? ""), superOptions: (superOptions ?? "").split(","),
     };
   });
 }

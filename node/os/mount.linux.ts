@@ -4,7 +4,7 @@ import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { deviceName } from "./device-name.ts";
 import { parseMountinfo, mountsUnder } from "./mount-table.ts";
-import { MountError, type Mounts, type Propagation } from "./mount.ts";
+import { MountError, type Mounts } from "./mount.ts";
 
 /** include/uapi/linux/mount.h */
 const MS_RDONLY = 1, MS_REMOUNT = 32, MS_BIND = 4096, MS_REC = 16384;
@@ -13,7 +13,6 @@ const FLAGS: Readonly<Record<string, number>> = {
   rbind: MS_BIND | MS_REC, relatime: 1 << 21, strictatime: 1 << 24, lazytime: 1 << 25,
 };
 const NO_FLAGS: ReadonlySet<string> = new Set(["rw", "suid", "dev", "exec", "async", "atime", "defaults"]);
-const PROPAGATION: Readonly<Record<Propagation, number>> = { private: 1 << 18, slave: 1 << 19, shared: 1 << 20 };
 /** openat2(2), include/uapi/linux/openat2.h: the number is the same on all architectures. Kernels before 5.6 have it not, and some sandboxes forbid it. */
 const SYS_OPENAT2 = 437n, RESOLVE_NO_XDEV = 1n, O_PATH = 0o10000000, O_CLOEXEC = 0o2000000;
 const MNT_DETACH = 2, UMOUNT_NOFOLLOW = 8;
@@ -71,21 +70,17 @@ export function linuxMounts(): Mounts {
       detach(target, MNT_DETACH); // the kernel did not know it before
       throw refused;
     },
-    bind(source, target, { recursive = false, readOnly = false, propagation } = {}) {
+    bind(source, target, { recursive = false, readOnly = false } = {}) {
       call(source, target, "none", MS_BIND | (recursive ? MS_REC : 0), "");
       try {
         if (readOnly) {
           const kept = list().findLast((point) => point.target === target)?.options.filter((option) => KEPT_BY_REMOUNT.includes(option)) ?? [];
           call("none", target, "none", kept.reduce((sum, option) => sum | FLAGS[option]!, MS_BIND | MS_REMOUNT | MS_RDONLY), "");
         }
-        if (propagation) call("none", target, "none", PROPAGATION[propagation] | (recursive ? MS_REC : 0), "");
       } catch (error) {
         detach(target, MNT_DETACH);
         throw error;
       }
-    },
-    setPropagation(target, propagation, { recursive = false } = {}) {
-      call("none", target, "none", PROPAGATION[propagation] | (recursive ? MS_REC : 0), "");
     },
     unmount(target, { lazy = false } = {}) {
       const error = detach(target, lazy ? MNT_DETACH : 0);

@@ -7,14 +7,11 @@ import type { MountPoint } from "./mount-table.ts";
 import { linuxMounts } from "./mount.linux.ts";
 import { windowsMounts } from "./mount.windows.ts";
 
-export type Propagation = "private" | "slave" | "shared";
-
 export interface Mounts {
   /** mount(2). `options` are flags by mount(8)'s names (ro, nosuid, noexec …); what is no flag is handed to the file system. `onDevice`: the source is a device, mounted by its own name whatever link leads to it; of a file system that needs none (proc, tmpfs …) ENOTBLK is thrown. */
   mount(mount: { readonly source: string; readonly target: string; readonly fsType: string; readonly options?: readonly string[]; readonly onDevice?: boolean }): void;
   /** Makes `source` show at `target`. Read-only needs a second mount(2): both are done here, or neither. */
-  bind(source: string, target: string, options?: { readonly recursive?: boolean; readonly readOnly?: boolean; readonly propagation?: Propagation }): void;
-  setPropagation(target: string, propagation: Propagation, options?: { readonly recursive?: boolean }): void;
+  bind(source: string, target: string, options?: { readonly recursive?: boolean; readonly readOnly?: boolean }): void;
   /** Not mounted is fine. `lazy`: detached now, ended once unused. */
   unmount(target: string, options?: { readonly lazy?: boolean }): void;
   /** Unmounts what is mounted at `path` or below it, deepest and newest first, lazily where it is busy; returns the targets. */

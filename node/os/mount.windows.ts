@@ -28,9 +28,6 @@ export function windowsMounts(): Mounts {
       mkdirSync(dirname(target), { recursive: true });
       symlinkSync(source, target, "junction");
     },
-    setPropagation() {
-      throw new MountError("ENOSYS", "Windows has no mount propagation");
-    },
     unmount,
     unmountAll(path) {
       const found = junctionsBelow(path);

@@ -78,3 +78,5 @@ export function readU32(bytes: Uint8Array | undefined): number | undefined {
 export function readText(bytes: Uint8Array | undefined): string { return bytes === undefined ? "" : new TextDecoder().decode(bytes).replace(/\0.*$/s, ""); }
 
 function align(length: number): number { return (length + 3) & ~3; }
+
+export function joined(parts: readonly Uint8Array[]): Uint8Array { return Uint8Array.from(Buffer.concat(parts)); }

@@ -10,7 +10,7 @@
  * Linux only. Source: linux include/uapi/linux/{rtnetlink,if_link,if_addr,neighbour,fib_rules}.h
  */
 import { isIPv6 } from "node:net";
-import { attribute, be16, nested, NLM, readAttributes, readText, readU32, text, u32, u8 } from "./netlink-message.ts";
+import { attribute, be16, joined, nested, NLM, readAttributes, readText, readU32, text, u32, u8 } from "./netlink-message.ts";
 import { netlinkSocket, NetlinkError, type NetlinkSocket } from "./netlink-socket.ts";
 
 export interface Link { readonly index: number; readonly name: string; readonly mac: string; readonly mtu: number; readonly up: boolean; readonly master: number; readonly kind: string; readonly vxlan: VxlanOptions | undefined }
@@ -67,8 +67,8 @@ export interface Netlink extends Disposable {
 export function openNetlink(): Netlink { return netlinkOver(netlinkSocket()); }
 
 export function netlinkOver(socket: NetlinkSocket): Netlink {
-  function ask(type: number, flags: number, ...parts: readonly Uint8Array[]): void { socket.request(type, NLM.REQUEST | NLM.ACK | flags, join(parts)); }
-  function dump(type: number, ...parts: readonly Uint8Array[]): Uint8Array[] { return socket.dump(type, join(parts)); }
+  function ask(type: number, flags: number, ...parts: readonly Uint8Array[]): void { socket.request(type, NLM.REQUEST | NLM.ACK | flags, joined(parts)); }
+  function dump(type: number, ...parts: readonly Uint8Array[]): Uint8Array[] { return socket.dump(type, joined(parts)); }
   function unless(errnos: readonly number[], work: () => void): void {
     try {
       work();
@@ -225,5 +225,3 @@ function addressText(bytes: Uint8Array): string {
   const groups = Array.from({ length: 8 }, (_, i) => ((bytes[2 * i]! << 8) | bytes[2 * i + 1]!).toString(16));
   return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 }
-
-function join(parts: readonly Uint8Array[]): Uint8Array { return Uint8Array.from(Buffer.concat(parts)); }

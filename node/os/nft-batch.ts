@@ -4,7 +4,7 @@
  *
  * Source: linux include/uapi/linux/netfilter/{nfnetlink,nf_tables}.h; libnftnl include/udata.h (comments)
  */
-import { attribute, nested, NLM, text, u8, writeMessage } from "./netlink-message.ts";
+import { attribute, joined, nested, NLM, text, u8, writeMessage } from "./netlink-message.ts";
 
 /** `value`: absent in a set; bytes, or where a packet goes, in a map. */
 export interface SetElement {
@@ -45,4 +45,3 @@ function partsOf({ key, value, comment }: Omit<SetElement, "set">): Uint8Array[]
 
 function header(family: number, resource: number): Uint8Array { return Uint8Array.of(family, 0, resource >> 8, resource & 0xff); }
 function be32(value: number): Uint8Array { return Uint8Array.of((value >> 24) & 0xff, (value >> 16) & 0xff, (value >> 8) & 0xff, value & 0xff); }
-function joined(parts: readonly Uint8Array[]): Uint8Array { return Uint8Array.from(Buffer.concat(parts)); }

@@ -5,10 +5,10 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go
  */
+import { aggregate } from "../../api/meta/aggregate.ts";
 import { Activation, type Bindings, BudgetSpent } from "../../cel/admission/activation.ts";
 import type { Expression } from "../../cel/admission/expressions.ts";
 import { MATCH_CONDITIONS_COST_BUDGET } from "../../cel/kubernetes.ts";
-import { joinErrors } from "../refuse.ts";
 
 export interface Conditions {
   readonly expressions: readonly Expression[];
@@ -43,5 +43,5 @@ export function askConditions({ expressions, variables, failurePolicy }: Conditi
     return { ...unknown(error.message), failures: 0 };
   }
   if (failures !== undefined) return { hold: false, failures };
-  return errors.length === 0 ? { hold: true, failures: 0 } : unknown(joinErrors(errors));
+  return errors.length === 0 ? { hold: true, failures: 0 } : unknown(aggregate(errors));
 }

@@ -6,7 +6,7 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apis/apiextensions/v1/types.go; Go encoding/json
  */
 import { jsonText } from "../../api/codec/json.ts";
-import { isMap, jsonKindOf } from "../../api/patch/json-value.ts";
+import { isMap, jsonKindOf, textOf } from "../../api/patch/json-value.ts";
 
 export interface ConversionReview { readonly apiVersion: string; readonly kind: string; readonly response: ConversionResponse | undefined }
 export interface ConversionResponse { readonly uid: string; readonly status: string; readonly message: string; readonly convertedObjects: readonly unknown[] }
@@ -45,4 +45,3 @@ function member<T>(value: unknown, is: (value: unknown) => value is T, field: st
 
 function isText(value: unknown): value is string { return typeof value === "string"; }
 function isList(value: unknown): value is readonly unknown[] { return Array.isArray(value); }
-function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }

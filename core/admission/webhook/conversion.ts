@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
  */
 import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
+import { aggregate } from "../../api/meta/aggregate.ts";
 import { type FieldError, formatFieldError, invalid, tooLong } from "../../api/meta/field-error.ts";
 import { jsonText } from "../../api/codec/json.ts";
 import { formatApiVersion, formatGvk, gvkOf, parseApiVersion } from "../../api/meta/gvk.ts";
@@ -15,8 +16,7 @@ import { validateLabels } from "../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
-import { isMap } from "../../api/patch/json-value.ts";
-import { joinErrors } from "../refuse.ts";
+import { isMap, textOf } from "../../api/patch/json-value.ts";
 import { ask, type CallDeps } from "./call.ts";
 import type { ConversionFailure, ConversionMeter } from "./conversion-metrics.ts";
 import { decodeObject, decodeReview } from "./conversion-response.ts";
@@ -194,7 +194,7 @@ function checked(field: "labels" | "annotations", value: unknown, original: Read
   for (const [key, text] of Object.entries(value)) if (typeof text !== "string") throw new Misfit(`invalid metadata: metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
   const texts = value as Readonly<Record<string, string>>;
   const errors = Bun.deepEquals(metadataOf(original)[field] ?? {}, texts) ? [] : field === "labels" ? validateLabels(texts, "metadata.labels") : annotationErrors(texts);
-  if (errors.length > 0) throw new Misfit(`invalid metadata: ${joinErrors(errors.map(formatFieldError))}`);
+  if (errors.length > 0) throw new Misfit(`invalid metadata: ${aggregate(errors.map(formatFieldError))}`);
   return texts;
 }
 
@@ -205,9 +205,6 @@ function annotationErrors(annotations: Readonly<Record<string, string>>): FieldE
     ...(bytes > ANNOTATIONS_BYTES_MAX ? [tooLong("metadata.annotation", ANNOTATIONS_BYTES_MAX)] : []),
   ];
 }
-
-function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }
-
 function goType(value: unknown): string {
   if (value === null) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";

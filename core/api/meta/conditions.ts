@@ -8,3 +8,8 @@ export function findCondition<C extends { readonly type: string }>(conditions: r
 export function isConditionTrue(conditions: readonly { readonly type: string; readonly status: string }[] | undefined, type: string): boolean {
   return findCondition(conditions, type)?.status === "True";
 }
+
+/** Of a node, a pod, or whatever else says so of itself. */
+export function isReady({ status }: { readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] | undefined } | undefined }): boolean {
+  return isConditionTrue(status?.conditions, "Ready");
+}

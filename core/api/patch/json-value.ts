@@ -11,6 +11,9 @@ export function isMap(value: unknown): value is JsonMap { return typeof value ==
 
 export function isScalar(value: unknown): value is string | number | bigint | boolean { return value !== null && value !== undefined && typeof value !== "object"; }
 
+/** What is no text is as good as none. */
+export function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }
+
 /** The own value of a key, undefined if there is none. Keys come from clients: `constructor` and `__proto__` are labels like any other. */
 export function valueAt(map: JsonMap, key: string): unknown {
   const value = map[key];

@@ -12,7 +12,7 @@ import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
-import { builtInFacts, type FieldInfo, type StructType } from "./facts.ts";
+import { builtInFacts, type FieldInfo, packagePrefix, type StructType } from "./facts.ts";
 
 const PACKAGES = {
   models: { name: "kubernetes-models@5.1.0", integrity: "sha512-ym4Kiyr8BzGIWj4f853ytVYES1B8C1BdONRP5zodItPD1o//OEKuTwC5nFV3ZJtFGeMqOFbIYkpunSVXSlHS8g==" },
@@ -114,7 +114,6 @@ export function describe(sources: Sources): Record<string, Record<string, string
 /** The same field of the same type in any version of the group. */
 function siblingKey(type: StructType, field: FieldInfo): string { return `${type.name.split(".").slice(0, -2).join(".")}#${type.goName}#${field.name}`; }
 function alikeKey({ name, type }: FieldInfo): string { return `${name}#${"name" in type ? type.name : type.kind}`; }
-function packagePrefix(packageName: string): string { return `io.k8s.${packageName.replaceAll("/", ".")}.`; }
 
 function lookUp({ models, client, parameters }: Sources, type: { readonly name: string; readonly goName: string; readonly group: string | undefined }, field: string): string | undefined {
   const operation = OPTIONS_OPERATIONS[type.name];

@@ -296,7 +296,7 @@ function indexFacts(texts: readonly string[]): FactsIndex {
   return { groupVersions, types, emission };
 }
 
-function packagePrefix(packageName: string): string { return `io.k8s.${packageName.replaceAll("/", ".")}.`; }
+export function packagePrefix(packageName: string): string { return `io.k8s.${packageName.replaceAll("/", ".")}.`; }
 
 function expandName(ref: string, prefix: string): string {
   if (ref === "any" || ref.startsWith("io.k8s.")) return ref;

@@ -7,10 +7,7 @@ import type { Overload } from "../check/declarations.ts";
 import { sizeOf, type Value } from "../value/value.ts";
 import { Optional } from "../value/value.ts";
 import { libraryCost } from "./library-cost.ts";
-import { REGEX_FACTOR, STRING_FACTOR } from "./factors.ts";
-
-/** Of the comparisons that are not as dear as what they compare is long. */
-const COMPARES_STRINGS = new Set(["less", "less_equals", "greater", "greater_equals"].flatMap((name) => [`${name}_string`, `${name}_bytes`]).concat("equals", "not_equals"));
+import { COMPARES_STRINGS, REGEX_FACTOR, STRING_FACTOR } from "./factors.ts";
 const READS_FIRST = new Set(["starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"]);
 
 /** `overload`: undefined if it was not known before the call. */

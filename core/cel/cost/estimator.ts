@@ -13,7 +13,7 @@ import type { Call, Comprehension, Expr, Literal } from "../syntax/expr.ts";
 import { ACCUMULATOR } from "../syntax/macros.ts";
 import { countPoints } from "../value/value.ts";
 import type { CallEstimate, CostNode, SizeOf } from "./call-estimate.ts";
-import { LIST_COST, MAP_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST } from "./factors.ts";
+import { COMPARES_STRINGS, LIST_COST, MAP_COST, REGEX_FACTOR, STRING_FACTOR, STRUCT_COST } from "./factors.ts";
 import { libraryCost } from "./library-cost.ts";
 import { either, fixed, FREE, LARGEST, product, sum, times, UNKNOWN_SIZE, type Estimate } from "./size-estimate.ts";
 
@@ -35,7 +35,6 @@ interface Local {
 const ONE = fixed(1n);
 const NOTHING: Estimate = { min: LARGEST, max: 0n };
 const SCALARS: readonly Kind[] = ["bool", "double", "duration", "int", "timestamp", "uint"];
-const COMPARES_STRINGS = new Set(["less", "less_equals", "greater", "greater_equals"].flatMap((name) => [`${name}_string`, `${name}_bytes`]).concat("equals", "not_equals"));
 
 interface Arguments {
   readonly nodes: readonly CostNode[];

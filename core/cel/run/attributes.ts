@@ -20,7 +20,7 @@ export function variable(name: string): Attribute {
 }
 
 /** What is selected from is computed. */
-export function relative(step: Step): Attribute { return qualified(evaluatorOf(step), []); }
+function relative(step: Step): Attribute { return qualified(evaluatorOf(step), []); }
 
 export function conditional(condition: Step, whenTrue: Attribute, whenFalse: Attribute): Attribute {
   const evaluate = evaluatorOf(condition);

@@ -14,7 +14,7 @@ import { RegexError } from "../regex.ts";
 import { OPERATORS, type Call, type Expr, type Literal } from "../syntax/expr.ts";
 import { EvalError, equal, isError, List, listFrom, mapFrom, noSuchOverload, Optional, typeOf, Uint, type Value } from "../value/value.ts";
 import { show } from "../value/show.ts";
-import { attributeOf, conditional, isKey, keyOf, noKey, relative, variable } from "./attributes.ts";
+import { attributeOf, conditional, isKey, keyOf, noKey, variable } from "./attributes.ts";
 import { dispatch } from "./dispatch.ts";
 import { fold } from "./fold.ts";
 import type { Scope } from "./scope.ts";
@@ -39,7 +39,7 @@ class Planner {
       case "ident": return this.#named(expr.id, expr.name);
       case "select": {
         const { field, operand, test } = expr;
-        return attributed(selectable(this.plan(operand)).with({ optional: false, test, key: () => field }));
+        return attributed(attributeOf(this.plan(operand)).with({ optional: false, test, key: () => field }));
       }
       case "call": return this.#call(expr);
       case "list": return this.#list(expr.elements.map((element, i) => ({ step: this.plan(element), optional: expr.optional.has(i) })));
@@ -72,7 +72,7 @@ class Planner {
       case OPERATORS.notEquals: return this.#equality(call.name, args, false);
       case OPERATORS.index: case OPERATORS.optIndex: case OPERATORS.optSelect:
         if (second.kind === "constant" && !isKey(second.value)) throw new PlanError(noKey(second.value));
-        return attributed(selectable(first).with({ optional: call.name !== OPERATORS.index, test: false, key: keyOf(second) }));
+        return attributed(attributeOf(first).with({ optional: call.name !== OPERATORS.index, test: false, key: keyOf(second) }));
       case OPERATORS.notStrictlyFalse: {
         const evaluate = evaluatorOf(first);
         return computed((scope) => {
@@ -193,9 +193,6 @@ class Planner {
 }
 
 type Eval = (scope: Scope) => Value;
-
-function selectable(step: Step): ReturnType<typeof attributeOf> { return step.kind === "attribute" ? step.attribute : relative(step); }
-
 /** Undefined `value`: there is no such entry. */
 function optionalEntry(value: Value, { optional, name }: { readonly optional: boolean; readonly name: string }): { readonly value: Value | undefined } | EvalError {
   if (!optional) return { value };

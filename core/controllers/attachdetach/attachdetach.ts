@@ -22,7 +22,8 @@ import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS,
 import { sameValue } from "../conditions.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
+import { claimsOf } from "../pod-state.ts";
+import { isDoneWithVolumes } from "../volume/volume.ts";
 import { attachCounts } from "./attach-counts.ts";
 import { ATTACH_MS, attachmentName, forcedBy, type NodePlan, planNode } from "./plan.ts";
 import { attachedDisks, type DiskPlan, disksInUse, keptOfGone, planDisks } from "./plan-disks.ts";

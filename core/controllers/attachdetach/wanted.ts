@@ -5,7 +5,8 @@ import { isControlledBy, objectKey } from "../../api/meta/object-meta.ts";
 import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { PODS_BY_NODE } from "../nodelifecycle/node-health.ts";
-import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
+import { claimsOf } from "../pod-state.ts";
+import { isDoneWithVolumes } from "../volume/volume.ts";
 import { isForMany, type Wanted } from "./plan.ts";
 import type { WantedDisk } from "./plan-disks.ts";
 

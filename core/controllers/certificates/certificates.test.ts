@@ -11,9 +11,10 @@ import { systemRandom } from "../../lifecycle/random.ts";
 import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
 import { authority, generateKey, keyPem, selfSign } from "../../pki/authority.ts";
 import { createCertificateRequest } from "../../pki/certificate-request.ts";
+import { certificateHash } from "../../pki/join-token.ts";
 import { MACHINE_ANNOTATION, machineAnnotations, machineName } from "../../pki/machine-key.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
-import { certificateFingerprint, formatRevocation, readRevocation } from "../../pki/revocation.ts";
+import { formatRevocation, readRevocation } from "../../pki/revocation.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import { csrApprovingController, csrEndsMs, csrSigningController } from "./certificates.ts";
 import { BY_NODE_NAME, nodeNameProblem } from "./node-name.ts";
@@ -127,7 +128,7 @@ test("a revoked machine gets no certificate, under no name; what another one get
     expect(of("again")?.conditions?.[0]).toMatchObject({ reason: "NodeRevoked" });
     const der = readCertificatePems(atob(of("spare")!.certificate!))[0]!;
     const noted = readRevocation(api.all(CONFIG_MAPS)[0]!.data!["n1"])!;
-    expect(noted).toEqual({ ...entry, certificates: { [certificateFingerprint(der)]: timestamp(parseCertificate(der).notAfterMs) } });
+    expect(noted).toEqual({ ...entry, certificates: { [certificateHash(der)]: timestamp(parseCertificate(der).notAfterMs) } });
     expect(readRevocation(api.all(CONFIG_MAPS)[0]!.data!["gone"])).toEqual(entry);
   }, { api: reviewingApi() }));
 

@@ -7,8 +7,9 @@ import { objectKey } from "../../api/meta/object-meta.ts";
 import { REVOKED_NODES } from "../../client/cluster-objects.ts";
 import { CONFIG_MAPS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { certificateHash } from "../../pki/join-token.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
-import { certificateFingerprint, formatRevocation, readRevocation, withCertificate } from "../../pki/revocation.ts";
+import { formatRevocation, readRevocation, withCertificate } from "../../pki/revocation.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { machineOfRequest, nodeNameOf } from "./node-name.ts";
@@ -41,7 +42,7 @@ export function revocations({ client, informers, clock }: Pick<ControllerDeps, "
       const entry = readRevocation(current.data?.[name]);
       if (!entry) return;
       const der = readCertificatePems(certificatePem)[0]!;
-      const next = withCertificate(entry, { fingerprint: certificateFingerprint(der), until: timestamp(parseCertificate(der).notAfterMs), now: timestamp(clock.nowMs()) });
+      const next = withCertificate(entry, { fingerprint: certificateHash(der), until: timestamp(parseCertificate(der).notAfterMs), now: timestamp(clock.nowMs()) });
       await client.resource(CONFIG_MAPS).update({ ...current, data: { ...current.data, [name]: formatRevocation(next) } }, { signal });
     },
   };

@@ -6,6 +6,7 @@
  */
 import type { Pod, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { aggregate } from "../../api/meta/aggregate.ts";
 import { controllerRef, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey, objectKey, type TemplateMeta } from "../../api/meta/object-meta.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from "../../client/resources.ts";
@@ -90,8 +91,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
         const others = { create: [], update: [], remove: ours.filter((slice) => !addressTypes.includes(slice.addressType)) };
         meter?.synced(key, service, ours, [...plans, others]);
         await writeSlices(others, { client: sliceClient, slices, owner, mayCreate: false, signal });
-        const distinct = [...new Set(problems)];
-        if (distinct.length > 0) throw new Error(distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`);
+        if (problems.length > 0) throw new Error(aggregate(problems));
         meter?.ended("success");
       } catch (error) {
         meter?.ended("error");

@@ -8,7 +8,7 @@
  */
 import type { Node, Service } from "../../api/gen/core.v1.ts";
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
-import { isConditionTrue } from "../../api/meta/conditions.ts";
+import { isReady } from "../../api/meta/conditions.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import { annotationsOf, labelsOf } from "../../api/meta/object-meta.ts";
 import { type Layout, type SlicePlan, written } from "./plan.ts";
@@ -182,5 +182,3 @@ function exchange(allocations: ReadonlyMap<string, Allocation>, counts: Readonly
 function most(zones: ReadonlyMap<string, number>): readonly [zone: string, count: number] {
   return [...zones].reduce<readonly [string, number]>((best, one) => (one[1] > best[1] ? one : best), ["", 0]);
 }
-
-function isReady({ status }: Readonly<Node>): boolean { return isConditionTrue(status?.conditions, "Ready"); }

@@ -36,7 +36,7 @@ export function leaderElection({ log, metrics, ...deps }: Deps & { readonly log:
 }
 
 /** `renewals`: of candidates; kept up to date here. */
-export function electionController({ client, informers, clock, renewals }: Deps & { readonly renewals: Ages }): Controller {
+function electionController({ client, informers, clock, renewals }: Deps & { readonly renewals: Ages }): Controller {
   const leases = informers.of(LEASES), candidates = informers.of(LEASE_CANDIDATES);
   const leaseClient = client.resource(LEASES), candidateClient = client.resource(LEASE_CANDIDATES);
   const pings = new Ages(clock), held = new Ages(clock);
@@ -101,7 +101,7 @@ export function electionController({ client, informers, clock, renewals }: Deps 
   };
 }
 
-export function candidateCollector({ client, informers, clock, renewals, log }: Deps & { readonly renewals: Ages; readonly log: Log }): Runnable {
+function candidateCollector({ client, informers, clock, renewals, log }: Deps & { readonly renewals: Ages; readonly log: Log }): Runnable {
   const candidates = informers.of(LEASE_CANDIDATES), candidateClient = client.resource(LEASE_CANDIDATES);
 
   /** Deletes it, if it says so at the source, too. */

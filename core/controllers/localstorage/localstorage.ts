@@ -8,7 +8,7 @@
  * away is asked again later; one that no longer exists took its directories with it. Sizes are not enforced: the disk is shared.
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
-import { isConditionTrue } from "../../api/meta/conditions.ts";
+import { isReady } from "../../api/meta/conditions.ts";
 import { annotationsOf, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
@@ -41,7 +41,7 @@ export function localStorageController({ client, informers, events, directories 
     workers: WORKERS,
     watches: [
       mapped(claims, ({ object, deleted }) => (!deleted && wantsVolume(object) ? [keyOf(object)] : [])),
-      mapped(nodes, ({ object, old, deleted }) => (!deleted && isNodeReady(object) && old !== undefined && !isNodeReady(old) ? waitingFor(object) : [])),
+      mapped(nodes, ({ object, old, deleted }) => (!deleted && isReady(object) && old !== undefined && !isReady(old) ? waitingFor(object) : [])),
       mapped(volumes, ({ object, deleted }) => (!deleted && (doomedDirectory(object) !== undefined || isOrphanedFinalizer(object)) ? [keyOf(object)] : [])),
     ],
     reads: [classes],
@@ -124,5 +124,3 @@ export function localStorageController({ client, informers, events, directories 
     });
   }
 }
-
-function isNodeReady({ status }: Readonly<Node>): boolean { return isConditionTrue(status?.conditions, "Ready"); }

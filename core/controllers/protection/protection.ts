@@ -18,7 +18,7 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, VOLUME_
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isTerminal } from "../pod-state.ts";
+import { claimsOf, isTerminal } from "../pod-state.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers">;
 type Claim = Readonly<PersistentVolumeClaim>;
@@ -42,15 +42,6 @@ const PODS_BY_GROUP: Index<Pod> = { name: "group, not ended", valuesOf: (pod) =>
 
 /** The key of the group a pod says it is of. */
 function groupOf({ metadata, spec: { schedulingGroup } }: Readonly<Pod>): ObjectKey[] { return schedulingGroup?.podGroupName === undefined ? [] : [objectKey(metadata.namespace ?? "", schedulingGroup.podGroupName)]; }
-
-/** Keys of the claims a pod uses, those made for its ephemeral volumes among them. */
-function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
-  return (pod.spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
-    const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : undefined);
-    return claim === undefined ? [] : [objectKey(namespaceOf(pod), claim)];
-  });
-}
-
 export function claimProtectionController({ client, informers, clock, gates }: ClaimDeps): Controller {
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const pods = informers.of(PODS);

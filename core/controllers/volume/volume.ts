@@ -13,6 +13,7 @@
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
+import { DEFAULT_CLASS_ANNOTATIONS } from "../../api/meta/default-class.ts";
 import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
 import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
@@ -20,7 +21,7 @@ import type { Index } from "../../client/informer.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isTerminal } from "../pod-state.ts";
+import { claimsOf, isTerminal } from "../pod-state.ts";
 import { PlanApplier } from "./apply.ts";
 import { classOfClaim, classOfVolume } from "./match.ts";
 import { operationTimes } from "./operation-times.ts";
@@ -34,15 +35,6 @@ type Claim = Readonly<PersistentVolumeClaim>;
 const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
 const UNBOUND_BY_CLASS: Index<PersistentVolumeClaim> = { name: "unbound of class", valuesOf: (claim) => (annotationsOf(claim)[ANNOTATION.bindCompleted] === undefined ? [classOfClaim(claim)] : []) };
 const UNBOUND_BY_VOLUME: Index<PersistentVolumeClaim> = { name: "names volume", valuesOf: ({ spec }) => (spec.volumeName ? [spec.volumeName] : []) };
-const DEFAULT_CLASS = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
-
-export function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
-  return (pod.spec.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
-    const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : undefined);
-    return claim === undefined ? [] : [objectKey(namespaceOf(pod), claim)];
-  });
-}
-
 /** It needs its volumes no more: it has ended, or is to go and no container of it runs, be it that its node does not answer. Source: kubernetes v1.36 pkg/volume/util/util.go IsPodTerminated */
 export function isDoneWithVolumes(pod: Readonly<Pod>): boolean {
   const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
@@ -141,6 +133,6 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
 
 /** Of several that are marked, the newest. */
 function defaultClass(classes: Iterable<Readonly<StorageClass>>): Readonly<StorageClass> | undefined {
-  const marked = [...classes].filter((one) => DEFAULT_CLASS.some((annotation) => annotationsOf(one)[annotation] === "true"));
+  const marked = [...classes].filter((one) => DEFAULT_CLASS_ANNOTATIONS.some((annotation) => annotationsOf(one)[annotation] === "true"));
   return marked.toSorted((a, b) => Date.parse(b.metadata.creationTimestamp) - Date.parse(a.metadata.creationTimestamp) || (a.metadata.name < b.metadata.name ? -1 : 1))[0];
 }

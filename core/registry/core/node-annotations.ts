@@ -7,7 +7,7 @@ import { parseJson } from "../../api/codec/json.ts";
 import type { Node, Taint } from "../../api/gen/core.v1.ts";
 import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
 import { annotationsOf } from "../../api/meta/object-meta.ts";
-import { jsonKindOf } from "../../api/patch/json-value.ts";
+import { jsonKindOf, textOf } from "../../api/patch/json-value.ts";
 
 const PATH = "metadata.annotations";
 const TAINTS = "scheduler.alpha.kubernetes.io/taints";
@@ -48,7 +48,6 @@ function read(text: string, items: (value: unknown) => readonly unknown[]): read
 }
 
 function taintOf(value: unknown): Taint { return { key: textOf(field(value, "key")), value: textOf(field(value, "value")), effect: textOf(field(value, "effect")) as Taint["effect"] }; }
-function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }
 
 /** By any spelling of its name, as Go's decoder takes it. */
 function field(value: unknown, name: string): unknown {

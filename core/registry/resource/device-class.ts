@@ -7,8 +7,8 @@
 import { invalid } from "../../api/meta/field-error.ts";
 import type { DeviceClass } from "../../api/gen/resource.v1.ts";
 import { longName } from "../../api/meta/names.ts";
+import { isExtendedResource } from "../../api/meta/resource-names.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
-import { isExtendedResource } from "../core/checks/resources.ts";
 import { defineResource } from "../generic/resource.ts";
 import { CONFIG_MAX, validateSelectors } from "./claim-spec.ts";
 import { listOf, opaqueConfiguration } from "./names.ts";

@@ -8,6 +8,7 @@ import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../api/me
 import { duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import { goInteger } from "../../api/meta/go-integer.ts";
 import { labelValue, qualifiedName } from "../../api/meta/names.ts";
+import { isExtendedResource } from "../../api/meta/resource-names.ts";
 import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, type PluginArgs, type PluginSet, type ProfileConfig, type SchedulerConfiguration, type ShapePoint } from "./configuration.ts";
 
 /** Plugins that older versions had. */
@@ -225,8 +226,4 @@ function validateExtenders(extenders: readonly ExtenderConfig[]): FieldError[] {
     ]),
     ...(binders > 1 ? [invalid("extenders", `found ${binders} extenders implementing bind`, "only one extender can implement bind")] : []),
   ];
-}
-
-function isExtendedResource(name: string): boolean {
-  return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 }

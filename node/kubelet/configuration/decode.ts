@@ -8,6 +8,7 @@
  * API:    https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
  * Source: kubernetes v1.36 pkg/kubelet/apis/config/{types,validation/validation}.go, pkg/kubelet/apis/config/v1beta1/defaults.go
  */
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { isMap, jsonKindOf, type JsonMap } from "../../../core/api/patch/json-value.ts";
@@ -100,7 +101,7 @@ function printed(duration: unknown): unknown {
 export function applyConfiguration(base: KubeletSettings, given: Configuration, { os }: { readonly os: "linux" | "windows" }): KubeletSettings {
   const configuration = completed(given);
   const problems = validate(configuration);
-  if (problems.length > 0) throw new Error(`failed to validate kubelet configuration, error: ${problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`}`);
+  if (problems.length > 0) throw new Error(`failed to validate kubelet configuration, error: ${aggregate(problems)}`);
   const result: Writable = { ...base };
   const has = (name: string): boolean => configuration[name] !== undefined;
   const read = <T>(name: string, set: (value: T) => void): void => { if (has(name)) set(configuration[name] as T); };

@@ -12,7 +12,7 @@
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { qualifiedName } from "../../../core/api/meta/names.ts";
+import { isExtendedResource } from "../../../core/api/meta/resource-names.ts";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
@@ -112,14 +112,14 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
 
   function validate(resource: string, version: string): void {
     if (version !== VERSION) throw new RpcFailure("Unknown", `requested API version "${version}" is not supported by kubelet. Supported version is ["${VERSION}"]`);
-    if (!isExtendedName(resource)) throw new RpcFailure("Unknown", `the ResourceName "${resource}" is invalid`);
+    if (!isExtendedResource(resource)) throw new RpcFailure("Unknown", `the ResourceName "${resource}" is invalid`);
   }
 
   const registration = rpcServer<Methods>({
     name: "device-plugins", socket: join(directory, "kubelet.sock"), methods, log,
     calls: {
       async "Registration/Register"({ resource_name = "", version = "", endpoint = "" }) {
-        if (isExtendedName(resource_name)) registrations.inc({ resource_name });
+        if (isExtendedResource(resource_name)) registrations.inc({ resource_name });
         validate(resource_name, version);
         if (endpoint === "" || endpoint.includes("/")) throw new RpcFailure("Unknown", `invalid endpoint "${endpoint}"`);
         try {
@@ -162,7 +162,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
       type: "DevicePlugin",
       validate({ name, versions }) {
         if (!versions.includes(VERSION)) throw new Error(`manager version, ${VERSION}, is not among plugin supported versions [${versions.join(" ")}]`);
-        if (!isExtendedName(name)) throw new Error(`invalid name of device plugin socket: the ResourceName "${name}" is invalid`);
+        if (!isExtendedResource(name)) throw new Error(`invalid name of device plugin socket: the ResourceName "${name}" is invalid`);
       },
       register: ({ name, endpoint }) => connect(name, endpoint),
       async deregister({ name }) {
@@ -174,9 +174,4 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     wantsPreStart: (resource) => preparing.has(resource),
     resources: () => [...table.keys()],
   };
-}
-
-/** vendor.com/thing, in no domain of Kubernetes' own, as quotas can name it, too: no node's status is taken with another. */
-function isExtendedName(name: string): boolean {
-  return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 }

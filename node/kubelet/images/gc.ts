@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/image_gc_manager.go, pkg/kubelet/kubelet.go (ImageGCPeriod)
  */
 import type { ObjectReference } from "../../../core/api/gen/core.v1.ts";
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -69,7 +70,7 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onLooked
 
   async function removeOld(signal: AbortSignal): Promise<void> {
     const { errors } = await remove(aged(await look(signal), seen, clock.uptimeMs() - options.ageMaxMs), { reason: "age", enoughBytes: Number.POSITIVE_INFINITY }, signal);
-    if (errors.length > 0) throw new Error(`wanted to free images older than ${formatDurationMs(options.ageMaxMs)}, encountered errors in image deletion: ${joined(errors)}`);
+    if (errors.length > 0) throw new Error(`wanted to free images older than ${formatDurationMs(options.ageMaxMs)}, encountered errors in image deletion: ${aggregate(errors)}`);
   }
 
   /** Where it is urgent, what was there when we looked first is old enough: nobody has just pulled it. */
@@ -92,7 +93,7 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onLooked
     const { usedPercent, excessBytes } = fullness(usage, options.lowPercent);
     if (usedPercent < options.highPercent) return;
     const { freedBytes, errors } = await removeForSpace(excessBytes, { isUrgent: false }, signal);
-    if (errors.length > 0) throw new Error(`wanted to free ${excessBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${joined(errors)}`);
+    if (errors.length > 0) throw new Error(`wanted to free ${excessBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${aggregate(errors)}`);
     if (freedBytes < excessBytes)
       throw complain(
         "FreeDiskSpaceFailed",
@@ -122,8 +123,4 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onLooked
       }
     },
   };
-}
-
-function joined(errors: readonly string[]): string {
-  return errors.length === 1 ? errors[0]! : `[${[...new Set(errors)].join(", ")}]`;
 }

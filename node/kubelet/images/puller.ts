@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/{image_manager,puller,types}.go
  */
 import type { ObjectReference, Pod } from "../../../core/api/gen/core.v1.ts";
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -95,8 +96,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
         if (signal.aborted) break;
       }
     }
-    const messages = [...new Set(errors.map(({ message }) => message))];
-    throw new Error(messages.length === 1 ? messages[0] : `[${messages.join(", ")}]`, { cause: errors.at(-1) });
+    throw new Error(aggregate(errors.map(({ message }) => message)), { cause: errors.at(-1) });
   }
 
   async function pull(image: string, request: ImageRequest, signal: AbortSignal): Promise<Image> {

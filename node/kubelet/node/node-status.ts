@@ -1,5 +1,6 @@
 /** The status of the node's object. Pure. Source: kubernetes v1.36 pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go */
 import type { ContainerImage, Node, NodeAddress, NodeCondition, NodeStatus } from "../../../core/api/gen/core.v1.ts";
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import type { DeclaredFeature } from "../../../core/api/meta/declared-features.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
@@ -82,7 +83,7 @@ const PRESSURES: readonly (readonly [type: Pressure, bad: readonly [string, stri
 /** Ready comes last: older clients look at the last one. */
 function conditionsOf({ before, problems, pressures, nowMs }: NodeFacts): NodeCondition[] {
   const wanted: [string, "True" | "False", readonly [string, string]][] = PRESSURES.map(([type, bad, good]) => [type, pressures.has(type) ? "True" : "False", pressures.has(type) ? bad : good]);
-  const message = problems.length === 1 ? problems[0]! : `[${problems.join(", ")}]`;
+  const message = aggregate(problems);
   wanted.push(problems.length === 0 ? ["Ready", "True", ["KubeletReady", "kubelet is posting ready status"]] : ["Ready", "False", ["KubeletNotReady", message]]);
   return wanted.map(([type, status, [reason, text]]) => {
     const old = before?.conditions?.find((condition) => condition.type === type);

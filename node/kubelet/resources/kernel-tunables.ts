@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/container_manager_linux.go setupKernelTunables, staging/src/k8s.io/component-helpers/node/util/sysctl
  */
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import type { SysctlKeeper } from "../../os/sysctl.ts";
 
 const WANTED: readonly (readonly [name: string, value: number])[] = [["vm.overcommit_memory", 1], ["vm.panic_on_oom", 0], ["kernel.panic", 10], ["kernel.panic_on_oops", 1]];
@@ -21,5 +22,5 @@ function check(sysctl: SysctlKeeper): void {
     const now = Number(sysctl.get(name) ?? value);
     return now === value || (now > value && AT_LEAST.some(([one]) => one === name)) ? [] : [`invalid kernel flag: ${name.replaceAll(".", "/")}, expected value: ${value}, actual value: ${now}`];
   });
-  if (wrong.length > 0) throw new Error(wrong.length === 1 ? wrong[0]! : `[${wrong.join(", ")}]`);
+  if (wrong.length > 0) throw new Error(aggregate(wrong));
 }

@@ -6,6 +6,7 @@
  *         pkg/kubelet/events/resize.go
  */
 import type { Container, EphemeralContainer, Pod, ResourceList, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { compareQuantity, milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
@@ -131,7 +132,7 @@ export function memoryShortfall(changes: readonly MemoryChange[]): string | unde
     if (usedBytes === undefined) return [container === undefined ? "missing pod memory usage" : `missing container "${container}" memory usage`];
     return usedBytes >= to ? [`attempting to set ${container === undefined ? "pod" : `container "${container}"`} memory limit (${to}) below current usage (${usedBytes})`] : [];
   });
-  return errors.length === 0 ? undefined : `cannot decrease memory limits: ${errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`}`;
+  return errors.length === 0 ? undefined : `cannot decrease memory limits: ${aggregate(errors)}`;
 }
 
 /** What a running container has, in the pod's own words where they mean the same. Where the pod says something of limits (or requests) at all, what it has from its pod's is told as well. */

@@ -15,7 +15,7 @@ writeFileSync(path, "2026-01-02T03:04:05Z stdout F one\n");
 
 const api = {
   pod: () => ({ metadata: { name: "web", namespace: "shop", uid: "u" }, spec: { containers: [{ name: "c" }] } }),
-  logFile: () => ({ path, containerId: "x", running: () => true }),
+  logFile: () => ({ path, running: () => true }),
 } as unknown as KubeletApi;
 
 /** How often the log is open in this process. */

@@ -9,6 +9,7 @@
 import { createReadStream } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Exec, ExecResult } from "../../os/exec.ts";
@@ -68,12 +69,10 @@ const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:\d{2
 /** What is wrong with it, in upstream's words: 400 for what cannot be read, 406 for what is not to be had. `names`: those that are none left out. Pure. */
 export function problemOf(query: URLSearchParams, names: readonly string[]): { readonly status: number; readonly text: string } | undefined {
   const unread = unreadable(query, names);
-  if (unread.length > 0) return { status: 400, text: joined(unread) };
+  if (unread.length > 0) return { status: 400, text: aggregate(unread) };
   const refused = refusals(query, names);
-  return refused.length > 0 ? { status: 406, text: joined(refused) } : undefined;
+  return refused.length > 0 ? { status: 406, text: aggregate(refused) } : undefined;
 }
-
-function joined(problems: readonly string[]): string { return problems.length === 1 ? problems[0]! : `[${problems.join(", ")}]`; }
 
 function unreadable(query: URLSearchParams, names: readonly string[]): string[] {
   const asked = query.getAll("query");

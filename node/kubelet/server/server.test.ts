@@ -48,7 +48,7 @@ const api = {
   pod: ({ namespace, name }: { namespace: string; name: string }) => (namespace === "shop" && name === "web" ? POD : undefined),
   logFile(_: unknown, container: string, { previous }: { previous?: boolean }) {
     if (previous) throw new KubeletApiError("bad-request", `previous terminated container "${container}" in pod "web" not found`);
-    return { path: join(dir, "0.log"), containerId: "x", running: () => false };
+    return { path: join(dir, "0.log"), running: () => false };
   },
   exec: (_: unknown, __: string, command: readonly string[]) => command[0] === "gone" ? Promise.reject(new CriError({ method: "", code: "NotFound", detail: "no such container" })) : command[0] === "many" ? Promise.reject(new CriError({ method: "", code: "ResourceExhausted", detail: "maximum number of in-flight requests exceeded" })) : Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
   checkpoint: async (_: unknown, container: string) => `/k/checkpoints/${container}.tar`,

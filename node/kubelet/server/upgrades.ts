@@ -16,6 +16,7 @@ import type { Duplex } from "node:stream";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { hostOf } from "../../../core/net/dial-tcp.ts";
+import { headerOf } from "../../../core/net/header-of.ts";
 import { http1Request, type Http1Response } from "../../../core/net/http1-client.ts";
 import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
 import type { HeaderPairs } from "../../../core/net/response-head.ts";
@@ -194,12 +195,6 @@ function passedOn({ rawHeaders }: IncomingMessage): HeaderPairs {
   }
   return pairs;
 }
-
-function headerOf(request: IncomingMessage, name: string): string | undefined {
-  const value = request.headers[name];
-  return Array.isArray(value) ? value.join(", ") : value;
-}
-
 function offers(request: IncomingMessage): string[] {
   return (headerOf(request, "sec-websocket-protocol") ?? "").split(",").map((protocol) => protocol.trim()).filter((protocol) => protocol !== "");
 }

@@ -11,7 +11,7 @@ import { diskFigures } from "./disk-figures.ts";
 import { parseNetDev } from "./network-figures.ts";
 import { openFilesLimit, processFigures } from "./process-figures.ts";
 
-const MACHINE: MachineInfo = { os: "linux", cpus: 4, memoryBytes: 2e9, swapBytes: 0, hugepages: [], machineId: "m", systemUuid: "s", bootId: "b", kernelVersion: "6.1", osImage: "Debian", architecture: "amd64", hostname: "shed" };
+const MACHINE: MachineInfo = { os: "linux", cpus: 4, memoryBytes: 2e9, swapBytes: 0, hugepages: [], machineId: "m", systemUuid: "s", bootId: "b", kernelVersion: "6.1", osImage: "Debian", architecture: "amd64" };
 
 /** Groups with these files, whichever the controller. */
 function groups(version: 1 | 2, files: Readonly<Record<string, Readonly<Record<string, string>>>>): Cgroups {

@@ -51,7 +51,7 @@ export async function diskFigures({ mountinfo, diskstats, sizes = sizesOf }: { r
 }
 
 /** By the device's numbers and by /dev/NAME. */
-export function parseDiskstats(text: string): ReadonlyMap<string, Work> {
+function parseDiskstats(text: string): ReadonlyMap<string, Work> {
   return new Map(text.split("\n").flatMap((line) => {
     const [major, minor, name, ...values] = line.trim().split(/\s+/);
     if (name === undefined || values.length < 11) return [];

@@ -144,7 +144,7 @@ function withWaiting({ pod, waiting }: StatusFacts, { kind, container }: { kind:
   const why = waiting.get(container.name);
   if (!why) return status;
   if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status; // of a sidecar, too, which starts again
-  if (!shouldStart(pod, { kind, container, index: 0 }, newest)) return status;
+  if (!shouldStart(pod, { kind, container }, newest)) return status;
   const lastState = status.state?.terminated ? status.state : status.lastState;
   return { ...status, state: { waiting: { reason: why.reason, ...(why.message ? { message: why.message } : {}) } }, lastState: lastState ?? {} };
 }

@@ -27,11 +27,11 @@ function runtime(text: string): RuntimePod {
     const [state = "", code = "0"] = rest.split(":");
     return {
       id: `${name}-${i}`, name, sandboxId: "s", state: state as RuntimeState, createdAtMs: NOW, startedAtMs: NOW, finishedAtMs: NOW, exitCode: Number(code), reason: code === "0" ? "Completed" : "Error", message: "", image: "i", imageRef: "sha",
-      imageId: "", restartCount: 2, logPath: "", mounts: [], user: undefined, stopSignal: undefined,
+      restartCount: 2, logPath: "", mounts: [], user: undefined, stopSignal: undefined,
       spec: { hash: containerHash(container(name)), restartCount: 2, terminationMessagePath: "", terminationMessagePolicy: "", gracePeriodSeconds: undefined, preStop: undefined },
     };
   });
-  return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
+  return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false }], containers };
 }
 
 interface More { tellsStopSignals?: boolean; recursiveReadOnly?: boolean | undefined; resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }

@@ -5,10 +5,11 @@
  * Source: kubernetes v1.36 pkg/volume/util/nested_volumes.go
  */
 import { lstat, mkdir } from "node:fs/promises";
-import { join, posix } from "node:path";
+import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { allContainers } from "../pod-spec.ts";
+import { clean } from "./payload.ts";
 
 /** By volume, paths relative to it, each once. A pod may have thousands of volumes: its mounts are gone through once for all of them, when the first is asked about. */
 export function nestedMountPoints({ spec }: Pick<Pod, "spec">): (volume: string) => string[] {
@@ -53,7 +54,6 @@ function topmostBelow(base: string, sorted: readonly string[]): string[] {
 }
 
 /** Without a slash at its end: "" is the root. */
-function clean(path: string): string { return posix.normalize(path).replace(/\/$/, ""); }
 
 /**
  * Makes them in `directory`, but for those where the volume has something of its own by that name. Returns the names there that are taken: whoever removes such a

@@ -6,6 +6,7 @@
 import { posix } from "node:path";
 import type { ClusterTrustBundle } from "../../../core/api/gen/certificates.v1beta1.ts";
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ResourceList, Secret, ServiceAccountTokenProjection, VolumeProjection } from "../../../core/api/gen/core.v1.ts";
+import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { once } from "../../../core/lifecycle/once.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import { fieldValue, resourceValue } from "../containers/field-reference.ts";
@@ -94,7 +95,7 @@ export async function projectedPayload(given: PayloadFacts, { sources = [], defa
   };
   const parts = await Promise.allSettled(lastOfEach(sources).map(({ source, index }) => projectionPayload(facts, source, { mode, index })));
   const errors = [...new Set(parts.flatMap((part) => (part.status === "rejected" ? [(part.reason as Error).message] : [])))]; // each is told once
-  if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
+  if (errors.length > 0) throw new Error(aggregate(errors));
   return new Map(parts.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
 }
 
@@ -156,6 +157,6 @@ function commonUser(pod: Pod): number | undefined {
 }
 
 /** As the files on disk are called. */
-function clean(path: string): string {
+export function clean(path: string): string {
   return posix.normalize(path).replace(/\/$/, "");
 }

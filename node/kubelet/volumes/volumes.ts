@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 pkg/volume/*, pkg/kubelet/volumemanager
  */
-import { mkdir, readdir, stat } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
@@ -54,7 +54,6 @@ export interface Volumes {
   sweep(signal: AbortSignal): Promise<void>;
   /** Uids of pods that left something behind on this machine. */
   leftBehind(): Promise<readonly string[]>;
-  hasAny(podUid: string): Promise<boolean>;
   /** Something has come that a volume may have failed for, of any pod or of this one: the next `prepare` tries again. */
   retryNow(podUid?: string): void;
   /** For the node's status: volumes that others attach. */
@@ -176,7 +175,6 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 
     leftBehind: async () => (await ifThere(readdir(podDirectories(dataDir)))) ?? [],
 
-    hasAny: async (podUid) => (await ifThere(stat(podDirectory(dataDir, podUid))))?.isDirectory() ?? false,
   };
 }
 

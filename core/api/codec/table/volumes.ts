@@ -1,6 +1,7 @@
 /** Volumes, claims and CSI. Source: kubernetes v1.36 pkg/printers/internalversion/printers.go, pkg/apis/core/helper/helpers.go */
 import type { PersistentVolume, PersistentVolumeAccessMode, PersistentVolumeClaim } from "../../gen/core.v1.ts";
 import type { CSIDriver, CSINode, StorageClass, VolumeAttachment, VolumeAttributesClass } from "../../gen/storage.v1.ts";
+import { DEFAULT_CLASS_ANNOTATIONS } from "../../meta/default-class.ts";
 import { annotationsOf } from "../../meta/object-meta.ts";
 import { AGE, BOOLEAN, column, CORE, fieldColumn, INTEGER, NAME, WIDE } from "./columns.ts";
 import { since } from "./human-duration.ts";
@@ -9,7 +10,6 @@ import { printer } from "./printer.ts";
 const STORAGE = "api.storage.v1";
 /** Where a claim named its class before there was a field for it. */
 const STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
-const IS_DEFAULT_ANNOTATIONS = ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
 
 const SHORT_MODES: readonly [mode: PersistentVolumeAccessMode, short: string][] = [
   ["ReadWriteOnce", "RWO"], ["ReadOnlyMany", "ROX"], ["ReadWriteMany", "RWX"], ["ReadWriteOncePod", "RWOP"],
@@ -90,7 +90,7 @@ export const storageClasses = printer<StorageClass>({
     AGE,
   ],
   cells(object, nowMs) {
-    const isDefault = IS_DEFAULT_ANNOTATIONS.some((name) => annotationsOf(object)[name] === "true");
+    const isDefault = DEFAULT_CLASS_ANNOTATIONS.some((name) => annotationsOf(object)[name] === "true");
     return [
       isDefault ? `${object.metadata.name} (default)` : object.metadata.name,
       object.provisioner,

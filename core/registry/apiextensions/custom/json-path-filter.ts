@@ -1,5 +1,6 @@
 /** The filters of a JSONPath: `[?(@.type=="Ready")]`, `[?(@.port > 80)]`, `[?(@.name)]`. */
 import { follow, JsonPathError, parseSteps, type Step } from "./json-path.ts";
+import { isNumber } from "./numbers.ts";
 
 /** Whether an item of a list stays. */
 export type Filter = (item: unknown) => boolean;
@@ -69,4 +70,3 @@ function compare(a: unknown, b: unknown): number {
 }
 
 function isFloat(value: unknown): boolean { return typeof value === "number" && !Number.isSafeInteger(value); }
-function isNumber(value: unknown): boolean { return typeof value === "number" || typeof value === "bigint"; }

@@ -6,14 +6,13 @@
 import { type FieldError, invalid, key, notSupported } from "../../../api/meta/field-error.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
 import { addQuantity, compareQuantity, maxQuantity, parseQuantity, roundedToMilli, type Quantity } from "../../../api/meta/quantity.ts";
+import { isExtendedResource, isNativeResource } from "../../../api/meta/resource-names.ts";
 import { NOT_NEGATIVE, NOT_POSITIVE, problems } from "./values.ts";
 
 export type ResourceList = Readonly<Record<string, string>>;
 
 const HUGEPAGES = "hugepages-";
 const REQUESTS_HUGEPAGES = "requests.hugepages-";
-const NATIVE_PREFIX = "kubernetes.io/";
-const REQUESTS = "requests.";
 
 const COMPUTE = ["cpu", "memory", "ephemeral-storage"];
 const COUNTS = [
@@ -24,12 +23,8 @@ const STANDARD: ReadonlySet<string> = new Set([...QUOTA, "storage"]);
 
 export function isHugePage(name: string): boolean { return name.startsWith(HUGEPAGES); }
 function isQuotaHugePage(name: string): boolean { return isHugePage(name) || name.startsWith(REQUESTS_HUGEPAGES); }
-export function isNativeResource(name: string): boolean { return !name.includes("/") || name.includes(NATIVE_PREFIX); }
 /** May be promised more often than it is there. */
 export function isOvercommitAllowed(name: string): boolean { return isNativeResource(name) && !isHugePage(name); }
-export function isExtendedResource(name: string): boolean {
-  return !isNativeResource(name) && !name.startsWith(REQUESTS) && qualifiedName(`${REQUESTS}${name}`).length === 0;
-}
 export function isStandardQuotaResource(name: string): boolean { return QUOTA.has(name) || isQuotaHugePage(name); }
 function isIntegerResource(name: string): boolean { return COUNTS.includes(name) || isExtendedResource(name); }
 export function isPodLevelResource(name: string): boolean { return name === "cpu" || name === "memory" || isHugePage(name); }

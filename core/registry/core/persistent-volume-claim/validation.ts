@@ -7,6 +7,7 @@ import { child, type FieldError, FIELD_IMMUTABLE, forbidden, invalid, key, notSu
 import type {
   PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimTemplate, TypedLocalObjectReference, TypedObjectReference,
 } from "../../../api/gen/core.v1.ts";
+import { isNativeResource } from "../../../api/meta/resource-names.ts";
 import { internalForm } from "../../../api/schema/internal-form.ts";
 import { validateLabels, validateLabelSelector } from "../../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
@@ -15,7 +16,7 @@ import { compareQuantities } from "../../../api/meta/quantity.ts";
 import { validateAnnotations } from "../checks/annotations.ts";
 import { jsonDiff } from "../checks/diff.ts";
 import { semanticEqual } from "../checks/equal.ts";
-import { isNativeResource, positiveQuantity, resourceQuantity, volumeQuantity } from "../checks/resources.ts";
+import { positiveQuantity, resourceQuantity, volumeQuantity } from "../checks/resources.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, oneOfOptional, problems } from "../checks/values.ts";
 
 const SPEC = "io.k8s.api.core.v1.PersistentVolumeClaimSpec";

@@ -11,7 +11,7 @@ import { userId } from "../../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../../api/meta/object-meta.ts";
 import { internalForm } from "../../../../api/schema/internal-form.ts";
 import { localDescending } from "../../checks/paths.ts";
-import { problems } from "../../checks/values.ts";
+import { oneOfOptional, problems } from "../../checks/values.ts";
 import { containersOf } from "../containers.ts";
 import type { PodRules } from "../rules.ts";
 import { validateSysctls } from "./sysctls.ts";
@@ -56,18 +56,13 @@ export function* validatePodSecurityContext(path: string, spec: Readonly<PodSpec
   if (spec.shareProcessNamespace && spec.hostPID)
     yield invalid(child(path, "shareProcessNamespace"), true, "ShareProcessNamespace and HostPID cannot both be enabled");
   yield* validateSysctls(spec, child(path, "sysctls"), rules.allowHostSysctls);
-  yield* choice(child(path, "fsGroupChangePolicy"), context.fsGroupChangePolicy, ["Always", "OnRootMismatch"]);
+  yield* oneOfOptional(child(path, "fsGroupChangePolicy"), context.fsGroupChangePolicy, ["Always", "OnRootMismatch"]);
   yield* validateSeccomp(child(path, "seccompProfile"), context.seccompProfile);
   if (context.windowsOptions) yield* validateWindowsOptions(child(path, "windowsOptions"), context.windowsOptions);
   yield* validateAppArmor(child(path, "appArmorProfile"), context.appArmorProfile);
-  yield* choice(child(path, "supplementalGroupsPolicy"), context.supplementalGroupsPolicy, ["Merge", "Strict"]);
-  yield* choice(child(path, "seLinuxChangePolicy"), context.seLinuxChangePolicy, rules.allowSeLinuxMountOption ? ["MountOption", "Recursive"] : ["Recursive"]);
+  yield* oneOfOptional(child(path, "supplementalGroupsPolicy"), context.supplementalGroupsPolicy, ["Merge", "Strict"]);
+  yield* oneOfOptional(child(path, "seLinuxChangePolicy"), context.seLinuxChangePolicy, rules.allowSeLinuxMountOption ? ["MountOption", "Recursive"] : ["Recursive"]);
 }
-
-function* choice(path: string, value: string | undefined, supported: readonly string[]): Iterable<FieldError> {
-  if (value !== undefined && !supported.includes(value)) yield notSupported(path, value, supported);
-}
-
 function* validateSeccomp(path: string, profile: SeccompProfile | undefined): Iterable<FieldError> {
   if (!profile) return;
   const at = child(path, "localhostProfile");

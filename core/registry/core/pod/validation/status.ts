@@ -7,8 +7,8 @@ import { child, duplicate, type FieldError, forbidden, index, internal, invalid,
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus } from "../../../../api/gen/core.v1.ts";
 import { userId } from "../../../../api/meta/names.ts";
 import { parseQuantity } from "../../../../api/meta/quantity.ts";
+import { isNativeResource } from "../../../../api/meta/resource-names.ts";
 import { familyOf, isDualStack, legacyIp } from "../../checks/ip.ts";
-import { isNativeResource } from "../../checks/resources.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, isQualifiedName, problems } from "../../checks/values.ts";
 import type { PodRules } from "../rules.ts";
 import { validatePodAnnotations } from "./spec.ts";
