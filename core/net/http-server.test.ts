@@ -186,7 +186,7 @@ describe("requests", () => {
   test("a body is read whole, up to its limit and within its time", async () => {
     const { port } = await start({
       handler(request, response) {
-        readBody(request, { bytesMax: 10, timeoutMs: 100, clock: systemClock }).then(
+        readBody(request, { bytesMax: 10, timeoutMs: 1_000, clock: systemClock }).then(
           (body) => response.end(`${body} ok`), (error: BodyError) => response.writeHead(400, { Connection: "close" }).end(`${error.code} ok`),
         );
       },
