@@ -58,6 +58,7 @@ one_suite() {
   local name=$1; shift
   local start=$SECONDS json=$RESULTS/$BASHPID.json log=$RESULTS/$BASHPID.log
   echo "0 1" >"$RESULTS/$BASHPID.count"
+  unset HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy # tests ask nobody but this machine, at addresses that no proxy knows
   node_modules/.bin/bun --bun node_modules/.bin/vitest run --reporter=default --reporter=json --outputFile.json="$json" "$@" >"$log" 2>&1
   local code=$? counts
   counts=$(node_modules/.bin/bun -e 'const r = JSON.parse(await Bun.file(process.argv[1]).text()); console.log(r.numPassedTests, Math.max(r.numFailedTests, Number(!r.success || process.argv[2] !== "0")))' "$json" "$code" 2>/dev/null) || counts="0 1"

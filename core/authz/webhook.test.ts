@@ -36,7 +36,7 @@ afterAll(() => { server.closeAllConnections(); server.close(); });
 let uptimeMs = 0;
 const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs, sleep: async () => undefined };
 const standard: WebhookSettings = { authorizedMs: 300_000, unauthorizedMs: 30_000, cacheAuthorized: true, cacheUnauthorized: true, timeoutMs: 3_000, version: "v1", failurePolicy: "NoOpinion", kubeconfigFile: "/x", matchConditions: [] };
-const webhook = (settings: Partial<WebhookSettings> = {}, metrics?: WebhookMetrics) => webhookAuthorizer({ name: "w", settings: { ...standard, ...settings }, server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, tls: {} }, clock, log: silentLog, metrics });
+const webhook = (settings: Partial<WebhookSettings> = {}, metrics?: WebhookMetrics) => webhookAuthorizer({ name: "w", settings: { ...standard, timeoutMs: 60_000, ...settings }, server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, tls: {} }, clock, log: silentLog, metrics });
 const get = (more: object = {}): Attributes => ({ isResource: true, verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "a", name: "", path: "", user: { name: "jane", groups: ["g"] }, ...more }) as Attributes;
 
 test("is asked once and remembered: for long what it allows, not so long what it does not", async () => {
@@ -110,7 +110,7 @@ test("decisions are counted by who made them", () => {
 test("who does not answer in time is not asked again", async () => {
   silent = true;
   asked.length = 0;
-  expect([(await webhook({ failurePolicy: "Deny", timeoutMs: 50 }).authorize(get())).decision, asked.length]).toEqual(["deny", 1]);
+  expect([(await webhook({ failurePolicy: "Deny", timeoutMs: 1_000 }).authorize(get())).decision, asked.length]).toEqual(["deny", 1]);
   silent = false;
 });
 

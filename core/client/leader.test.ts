@@ -33,7 +33,7 @@ test("one leads at a time; when it goes, or loses the server, another follows", 
         leading.delete(identity);
       },
     };
-    const times = { leaseDurationMs: 1000, renewDeadlineMs: 200, retryPeriodMs: 20 };
+    const times = { leaseDurationMs: 5_000, renewDeadlineMs: 2_000, retryPeriodMs: 20 };
     const life = whileLeader({ client, clock: systemClock, random: systemRandom, log: silentLog, lease: { namespace: "kube-system", name: "x" }, identity, ...times }, work).run(stop.signal, () => {});
     return async () => { stop.abort(); await life; };
   };

@@ -60,6 +60,7 @@ test("a server that has lost its last versions is believed: what it has now is l
   );
   await running(pods, async (informer, log) => {
     await informer.caughtUp([pod("b", 91)], AbortSignal.timeout(200)); // never: as long as it takes
+    await expect.poll(() => requests.length).toBe(6);
     expect(log).toEqual(["add a@1", "add lost@90", "delete lost@90", "add b@51"]);
     expect(requests).toEqual(["list 0", "watch 90", "list 90", "list newest", "watch 50", "watch 51"]);
   });

@@ -10,7 +10,7 @@ let pki: Awaited<ReturnType<typeof testPki>>;
 beforeAll(async () => { pki = await testPki(); });
 afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
 
-const target = { host: "10.255.0.7", port: 8443, timeoutMs: 5_000 };
+const target = { host: "10.255.0.7", port: 8443, timeoutMs: 60_000 };
 const signal = new AbortController().signal;
 
 /** Says what it hears, in capitals. */

@@ -19,7 +19,7 @@ const server = createServer((request, response) => {
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
 afterAll(() => { server.closeAllConnections(); server.close(); });
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-const call = (at = url) => reviewCall({ server: { url: at, tls: {} }, review: {}, timeoutMs: 5_000, clock }, signal);
+const call = (at = url) => reviewCall({ server: { url: at, tls: {} }, review: {}, timeoutMs: 60_000, clock }, signal);
 
 test.each<[number, string | undefined, number]>([
   [500, undefined, 5], [502, undefined, 5], [504, undefined, 5], [429, undefined, 5], [0, undefined, 5],

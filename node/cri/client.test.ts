@@ -56,7 +56,7 @@ test("calls, errors, limits, events, and a runtime that comes back", async () =>
     }
     rmSync(socket, { force: true });
     using _ = await startRuntime(socket, answers);
-    expect(await cri.call("RuntimeService/Version", {}, { timeoutMs: 5_000 })).toMatchObject({ runtime_name: "fake" });
+    expect(await cri.call("RuntimeService/Version", {}, { timeoutMs: 60_000 })).toMatchObject({ runtime_name: "fake" });
   } finally {
     cri.close();
     rmSync(directory, { recursive: true });

@@ -19,7 +19,7 @@ const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as P
 async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" }), signal = new AbortController().signal, podIp = "127.0.0.1"): Promise<string> {
   const asked: unknown[] = [];
   const cri = { call: async (_: string, request: object) => { asked.push(request); return answer; } } as unknown as Cri;
-  const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp, handler, timeoutMs: 1_000 };
+  const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp, handler, timeoutMs: 60_000 };
   return await runHook({ cri, clock: systemClock, events, metrics, version: "1.36" }, facts, signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
 }
 

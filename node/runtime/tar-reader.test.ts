@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -10,7 +10,8 @@ afterAll(() => rmSync(directory, { recursive: true }));
 
 const long = `${"d".repeat(120)}/${"f".repeat(130)}`;
 mkdirSync(join(directory, "in", "d".repeat(120)), { recursive: true });
-writeFileSync(join(directory, "in/small"), "hello", { mode: 0o750 });
+writeFileSync(join(directory, "in/small"), "hello");
+chmodSync(join(directory, "in/small"), 0o750);
 writeFileSync(join(directory, "in/empty"), "");
 writeFileSync(join(directory, "in", long), "x".repeat(1300));
 symlinkSync("small", join(directory, "in/link"));

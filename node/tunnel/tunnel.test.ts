@@ -106,8 +106,7 @@ async function textOf(stream: Duplex): Promise<string> {
 }
 
 async function eventually(what: () => boolean): Promise<void> {
-  for (let i = 0; i < 500 && !what(); i++) await systemClock.sleep(10, signal);
-  expect(what()).toBe(true);
+  await expect.poll(what, { interval: 10 }).toBe(true);
 }
 
 test("TLS goes through, both ways and whole", async () => {
@@ -231,9 +230,9 @@ test("two addresses of one server get one tunnel, and the second takes over from
   await one.tunnel.arrival("node-1", AbortSignal.timeout(60_000));
   await systemClock.sleep(200, signal);
   expect(agent.connected()).toHaveLength(1);
-  one.tunnel.sessionOf("node-1")!.destroy();
-  await eventually(() => agent.connected().length === 0);
-  await eventually(() => agent.connected().length === 1);
+  const first = one.tunnel.sessionOf("node-1")!;
+  first.destroy();
+  await eventually(() => agent.connected().length === 1 && ![undefined, first].includes(one.tunnel.sessionOf("node-1")));
 });
 
 test("several servers behind one address: there is a stream to each, and again after one has come back", async () => {

@@ -50,7 +50,7 @@ async function convert(answer: (asked: Asked) => object, objects: readonly ApiOb
   closing.push(() => { server.closeAllConnections(); server.close(); });
   const clientConfig = { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/convert`, caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") };
   const crd = { metadata: { name: "widgets.x.io" }, spec: { conversion: { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: ["v2", "v1"] }, ...conversion } } } as unknown as CustomResourceDefinition;
-  const by = conversionBy(crd, { dialer: { connect: ({ host, port, signal }) => dialTcp({ host, port, timeoutMs: 5_000 }, { clock: systemClock, signal }) }, services: staticInformer<Service>(), endpointSlices: staticInformer<EndpointSlice>(), clock: systemClock, random: systemRandom, meter });
+  const by = conversionBy(crd, { dialer: { connect: ({ host, port, signal }) => dialTcp({ host, port, timeoutMs: 60_000 }, { clock: systemClock, signal }) }, services: staticInformer<Service>(), endpointSlices: staticInformer<EndpointSlice>(), clock: systemClock, random: systemRandom, meter });
   return by?.(objects, "x.io/v2", new AbortController().signal).catch(({ code, message }: { code: number; message: string }) => `${code} ${message}`);
 }
 

@@ -102,7 +102,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
     versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users, self, proxyTo,
-    dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
+    dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 60_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
 }

@@ -86,7 +86,7 @@ function world(spec: object) {
   const endpointSlices = staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "a/ext-1", { metadata: { labels: { "kubernetes.io/service-name": "ext" } }, addressType: "IPv4", ports: [{ port }], endpoints: [{ addresses: ["127.0.0.1"] }] } as never));
   return {
     services, serviceCopies: services, endpointSlices, clock: systemClock, random: systemRandom, clientTls: () => client, log: silentLog, metrics: metricsRegistry(),
-    dialer: { connect: ({ host, port: to, signal: until }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal: until }) },
+    dialer: { connect: ({ host, port: to, signal: until }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 60_000 }, { clock: systemClock, signal: until }) },
   };
 }
 
@@ -95,11 +95,11 @@ test.each<[string, object, string]>([
   ["without an address by its name", { clusterIP: "None" }, "https://ext.a.svc:443/apis"],
   ["over IPv6 in brackets", { clusterIP: "fd00::9" }, "https://[fd00::9]:443/apis"],
 ])("a Service %s is what was asked", async (_, spec, url) => {
-  expect((await askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 5_000, signal }, world(spec))).url).toBe(url);
+  expect((await askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 60_000, signal }, world(spec))).url).toBe(url);
 });
 
 test("of a Service elsewhere that is its own name", async () => {
-  await expect(askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 5_000, signal }, world({ type: "ExternalName", externalName: "localhost" }))).rejects.toThrow('Get "https://localhost:443/apis": ');
+  await expect(askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 60_000, signal }, world({ type: "ExternalName", externalName: "localhost" }))).rejects.toThrow('Get "https://localhost:443/apis": ');
 });
 
 /** Runs it until `done`. */

@@ -396,7 +396,7 @@ test("an age in a watch of Tables is that of its event: what is made an hour aft
   await using own = await apiServer({ clock: { ...systemClock, nowMs: () => systemClock.nowMs() + hours * 3_600_000 } });
   await own.ask("POST", MAPS, { body: { metadata: { name: "old" } } });
   const events = own.events(MAPS, 3, { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } });
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await expect.poll(() => own.metrics.render()).toContain('apiserver_watch_events_sizes_count{group="",resource="configmaps",version="v1"} 1\n');
   hours = 1;
   await own.ask("POST", MAPS, { body: { metadata: { name: "new" } } });
   await own.ask("PATCH", `${MAPS}/old`, { body: { data: { a: "1" } }, headers: { "content-type": "application/merge-patch+json" } });

@@ -31,7 +31,7 @@ test("http", async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const get = (path: string, more: object = {}, timeoutSeconds = 1) => run({ httpGet: { path, port, ...more }, timeoutSeconds });
+  const get = (path: string, more: object = {}, timeoutSeconds = 60) => run({ httpGet: { path, port, ...more }, timeoutSeconds });
   try {
     expect(await get("/ok", { httpHeaders: [{ name: "Host", value: "h.example" }, { name: "X-A", value: "1" }] })).toBe("success: body");
     expect(seen).toEqual(["/ok h.example kube-probe/1.36 */* 1"]);
@@ -204,7 +204,7 @@ test("a server that would rather speak HTTP/2 is spoken to so, and one that only
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
-  const get = (path: string, more: object = {}, timeoutSeconds = 5) => run({ httpGet: { path, port, scheme: "HTTPS", ...more }, timeoutSeconds });
+  const get = (path: string, more: object = {}, timeoutSeconds = 60) => run({ httpGet: { path, port, scheme: "HTTPS", ...more }, timeoutSeconds });
   try {
     expect(await get("/near", { httpHeaders: [{ name: "Host", value: "h.example" }, { name: "X-A", value: "1" }, { name: "Connection", value: "close" }] })).toBe("success: body");
     expect(await get("/long")).toBe(`success: ${"x".repeat(10_240)}`);
@@ -240,7 +240,7 @@ test.each<[string, (socket: Socket) => void, string]>([
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
   try {
-    expect(await run({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 })).toBe(`failure: Get "https://127.0.0.1:${port}/": ${message}`);
+    expect(await run({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 60 })).toBe(`failure: Get "https://127.0.0.1:${port}/": ${message}`);
   } finally {
     server.close();
     rmSync(pki.dir, { recursive: true, force: true });
