@@ -3,6 +3,7 @@ import { growth } from "../../../test/reads.ts";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { findCondition, namesTaken, planStatus } from "./crd-status.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
+import { inconvertible } from "./schema.ts";
 import { shownSchema } from "./shown.ts";
 
 const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };
@@ -25,6 +26,8 @@ const LABEL = "a DNS-1035 label must consist of lower case alphanumeric characte
 
 test.each<[Given, string[]]>([
   [crd({}, { name: "widgets" }), ['metadata.name: Invalid value: "widgets": must be spec.names.plural+"."+spec.group']],
+  [crd({}, { generateName: "widgets" }), ['metadata.generateName: Invalid value: "widgets": must be spec.names.plural+"."+spec.group']],
+  [crd({}, { generateName: "widgets.example.com" }), []],
   [crd({ scope: "Global" }), ['spec.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced"']],
   [crd({ versions: [version({ name: "V1" })] }), ["spec.versions[0].name", "spec.version"].map((path) => `${path}: Invalid value: "V1": ${LABEL}`)],
   [crd({ versions: [version({ name: "" })] }), [`spec.versions[0].name: Invalid value: "": ${LABEL}`]],
@@ -257,6 +260,12 @@ test("a format that nobody checks is warned of once where all versions share it"
 test("a schema that cannot be looked at is not known to be structural or not", () => {
   const given = crd({ versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { a: { $ref: "x" } } } } })] }) as never;
   expect(findCondition(planStatus(given, namesTaken([]), 0), "NonStructuralSchema")).toMatchObject({ status: "Unknown", reason: "StructuralError", message: "failed to check validation schema for version v1: OpenAPIV3Schema '$ref' is not supported" });
+});
+
+test.each([
+  ["id", { $schema: "s", $ref: "r", id: "i" }], ["schema", { $ref: "r", patternProperties: {}, $schema: "s" }], ["dependencies", { items: [{}], definitions: {}, additionalItems: true, dependencies: {} }],
+])("of several things for which a schema cannot be looked at, %s is told", (name, part) => {
+  expect(inconvertible({ type: "object", properties: { a: part } } as never)).toBe(`OpenAPIV3Schema '${name}' is not supported`);
 });
 
 test("who gives up the names that were taken is accepted", () => {

@@ -67,7 +67,8 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
 
   *validate(definition, old) {
     const { metadata, spec, status } = definition;
-    if (!old && metadata.name && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
+    for (const field of ["generateName", "name"] as const)
+      if (!old && metadata[field] && metadata[field] !== `${spec.names.plural}.${spec.group}`) yield invalid(`metadata.${field}`, metadata[field], `must be spec.names.plural+"."+spec.group`);
     yield* validateSpec("spec", spec, old);
     if (old) yield* validateChange(spec, old);
     if (status) yield* validateNames("status.acceptedNames", status.acceptedNames ?? {});

@@ -26,6 +26,8 @@ const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum 
 const OPTIONAL: ReadonlySet<string> = new Set(["$ref", "additionalItems", "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-map-type"]);
 const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
+/** The same, and one more, in the order in which the first is told. */
+const INCONVERTIBLE = ["id", "$schema", "$ref", "patternProperties", "dependencies", "additionalItems", "definitions"] as const;
 
 /** Types that there are not; schemas that are not structural; defaults with unknown fields; items of sets that can be changed in part; items, or keys of them, that may be missing or null. */
 export type Fault = "types" | "structure" | "defaults" | "sets" | "keys";
@@ -64,11 +66,10 @@ export function* validateSchema(path: string, schema: Schema | undefined, { hasS
 /** Why a schema cannot be looked at as a structural one. It is told where nothing else is wrong. */
 export function inconvertible(schema: Schema): string | undefined {
   for (const part of schemasIn(schema)) {
-    if (Array.isArray(part.items)) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
-    if (part.$schema) return "OpenAPIV3Schema 'schema' is not supported";
-    const name = UNSUPPORTED.find((field) => isGiven(part, field));
-    if (name !== undefined) return `OpenAPIV3Schema '${name}' is not supported`;
+    const name = INCONVERTIBLE.find((field) => field === "$schema" ? part.$schema : isGiven(part, field));
+    if (name !== undefined) return `OpenAPIV3Schema '${name === "$schema" ? "schema" : name}' is not supported`;
     if (part["x-kubernetes-preserve-unknown-fields"] === false) return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
+    if (Array.isArray(part.items)) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
   }
   return undefined;
 }
