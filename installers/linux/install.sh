@@ -27,6 +27,7 @@ ARGS_FILE=$ETC/coracle.args
 STATE_FILE=$ETC/installed
 LOG_FILE=/var/log/coracle.log
 UNIT=/etc/systemd/system/coracle.service
+RETRY_UNIT=/etc/systemd/system/coracle-retry.service
 INIT=/etc/init.d/coracle
 TIMEOUT=${INSTALL_CORACLE_TIMEOUT:-180}
 SKIP_START=${INSTALL_CORACLE_SKIP_START:-}
@@ -217,6 +218,8 @@ Description=Coracle: Kubernetes for the edge
 Wants=network-online.target
 After=network-online.target
 RequiresMountsFor=$(data_paths)
+# a disk that is not there, or not in order, at boot: Restart= is for what has started
+OnFailure=${RETRY_UNIT##*/}
 
 [Service]
 Type=$(systemd_type)
@@ -236,6 +239,19 @@ RestartSec=5s
 
 [Install]
 WantedBy=multi-user.target
+UNIT
+  cat >"$RETRY_UNIT" <<UNIT
+[Unit]
+Description=Coracle, tried again: the disk of its data may have come
+# who stops coracle stops this
+PartOf=coracle.service
+
+[Service]
+Type=oneshot
+SuccessExitStatus=SIGTERM
+# a tenth of what the machine has been up, from half a minute to five: the disk is checked each time, and the journal tells of it
+ExecStart=/bin/sh -c 'read -r up rest </proc/uptime; s=\$\$((\$\${up%%.*} / 10)); exec sleep \$\$((s < 30 ? 30 : s > 300 ? 300 : s))'
+ExecStart=/bin/systemctl --no-block start coracle.service
 UNIT
   [ ! -d /run/systemd/system ] || systemctl daemon-reload
   systemctl --quiet enable coracle

@@ -77,7 +77,7 @@ running_program() {
 stop_service() {
   if [ -f /etc/systemd/system/coracle.service ] && have systemctl; then
     systemctl --quiet disable coracle 2>/dev/null
-    systemctl stop coracle 2>/dev/null
+    systemctl stop coracle coracle-retry 2>/dev/null
   fi
   if [ -f /etc/init.d/coracle ] && have rc-service; then
     rc-service -q coracle stop 2>/dev/null
@@ -93,7 +93,7 @@ stop_service() {
 remove_units() {
   remove /etc/init.d/coracle /etc/logrotate.d/coracle
   if [ -f /etc/systemd/system/coracle.service ]; then
-    remove /etc/systemd/system/coracle.service
+    remove /etc/systemd/system/coracle.service /etc/systemd/system/coracle-retry.service
     ! have systemctl || systemctl daemon-reload 2>/dev/null
     ! have systemctl || systemctl reset-failed coracle 2>/dev/null
   fi

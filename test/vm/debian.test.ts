@@ -105,7 +105,7 @@ describe.skipIf(why !== undefined).each(KINDS)("Debian, %s", (kind) => {
   });
 
   test.runIf(isSystemd)("the systemd unit is in order, and daemon-reload takes nothing from pods", async () => {
-    expect(await machine.sh("systemd-analyze verify coracle.service 2>&1")).toBe("");
+    expect(await machine.sh("systemd-analyze verify coracle.service coracle-retry.service 2>&1")).toBe("");
     expect((await machine.sh("systemctl show coracle -p Type,Delegate,KillMode,TasksMax,LimitNOFILE,NRestarts")).trim().split("\n").sort()).toEqual(["Delegate=yes", "KillMode=process", "LimitNOFILE=1048576", "NRestarts=0", "TasksMax=infinity", "Type=notify"]);
     const held = await limits("burstable");
     await machine.sh("systemctl daemon-reload");
