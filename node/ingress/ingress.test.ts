@@ -18,7 +18,9 @@ import { mayBeDialled } from "./dial-endpoint.ts";
 import { fallbackCertificate } from "./fallback-certificate.ts";
 import { nodeIngress } from "./ingress.ts";
 
-const PORTS = { http: 31_480, https: 31_443 };
+/** This process' own, below those that the kernel hands out: the same tests may run twice on a machine. */
+const FIRST_PORT = 20_000 + (process.pid % 5_000) * 2;
+const PORTS = { http: FIRST_PORT, https: FIRST_PORT + 1 };
 const stop = new AbortController();
 const call = { signal: stop.signal };
 const servers: Server[] = [];
@@ -53,7 +55,7 @@ function ask(host: string, path: string, { method = "GET", body, headers = {} }:
 }
 /** Asks again and again, until the answer is as it should be. */
 async function eventually<T>(look: () => Promise<T>, holds: (seen: T) => boolean): Promise<T> {
-  for (const endMs = clock.uptimeMs() + 5_000; ; await clock.sleep(20, call.signal)) {
+  for (const endMs = clock.uptimeMs() + 60_000; ; await clock.sleep(20, call.signal)) {
     const seen = await look().catch((error: unknown) => { if (clock.uptimeMs() > endMs) throw error; });
     if (seen !== undefined && holds(seen)) return seen;
     if (clock.uptimeMs() > endMs) throw new Error(`last seen: ${JSON.stringify(seen)}`);

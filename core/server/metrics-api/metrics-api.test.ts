@@ -9,7 +9,7 @@ test("where the server does not serve metrics.k8s.io itself, a custom resource o
     spec: { group: "metrics.k8s.io", scope: "Namespaced", names: { plural: "pods", singular: "podmetrics", kind: "PodMetrics", listKind: "PodMetricsList" }, versions: [{ name: "v1beta1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } }] },
   } });
   const pods = "/apis/metrics.k8s.io/v1beta1/namespaces/default/pods";
-  for (let tries = 0; (await api.ask("GET", pods)).code !== 200 && tries < 500; tries++) await Bun.sleep(10);
+  await expect.poll(async () => (await api.ask("GET", pods)).code).toBe(200);
   await api.ask("POST", pods, { body: { apiVersion: "metrics.k8s.io/v1beta1", kind: "PodMetrics", metadata: { name: "p" }, window: "30s" } });
   expect(await api.ask("GET", `${pods}/p`)).toMatchObject({ code: 200, body: { kind: "PodMetrics", window: "30s" } });
   expect(await api.ask("GET", pods)).toMatchObject({ body: { items: [{ metadata: { name: "p" } }] } });
