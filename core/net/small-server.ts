@@ -1,6 +1,6 @@
 /**
  * A server of HTTP/1.1 without encryption for what is said in a few words and at once, as how somebody is. node's own, with what it does not see to: a client that does not read its answers
- * is not read from (request-turns.ts), one that does nothing is let go of, and there are not more of them than that.
+ * is not read from (request-turns.ts), and whoever comes when there are too many takes the place of who came first: nobody has long to ask here.
  *
  *   const server = smallServer((request, response) => void response.end("ok"));
  *   server.listen(port, address);              a node:net server, with its errors
@@ -13,8 +13,8 @@ import { requestTurns } from "./request-turns.ts";
 export type SmallServer = net.Server & { closeAllConnections(): void };
 
 const CONNECTIONS_MAX = 1_000;
-/** Without a byte in either direction. */
-const IDLE_MS = 60_000;
+/** Probes find peers that vanished without a word. */
+const KEEP_ALIVE_MS = 30_000;
 
 interface Open { underWay: number; next(): void }
 
@@ -33,11 +33,15 @@ export function smallServer(listener: RequestListener): SmallServer {
   });
   const server = net.createServer((socket) => {
     socket.on("error", () => socket.destroy());
-    if (open.size >= CONNECTIONS_MAX) return void socket.destroy();
+    const [first] = open.keys();
+    if (first && open.size >= CONNECTIONS_MAX) {
+      open.delete(first);
+      first.destroy();
+    }
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     const one: Open = { underWay: 0, next: () => undefined };
     open.set(socket, one);
     socket.on("close", () => open.delete(socket));
-    socket.setTimeout(IDLE_MS, () => socket.destroy());
     parsing.emit("connection", socket);
     one.next = requestTurns(socket, () => one.underWay).next;
   });

@@ -64,10 +64,14 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
   let closing = false; // a close frame was sent
   let over = false;
   let paused = false; // by the caller
+  let stopped = false;
   let unread = false; // the client does not take what answers its pings: nothing more of it is read, so that it cannot have us keep them
 
   function flow(): void {
-    if (paused || (unread && !closing)) socket.pause();
+    const stops = paused || (unread && !closing);
+    if (stops === stopped) return; // one that flows and is told to again is not heard to end
+    stopped = stops;
+    if (stops) socket.pause();
     else socket.resume();
   }
 

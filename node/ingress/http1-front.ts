@@ -49,6 +49,8 @@ export class Http1Front implements SpliceClient {
   #held = false;
   /** The client has not taken what was answered: it is served no further, and not read from, until it has. */
   #unread = false;
+  /** Nothing is read. */
+  #stopped = false;
   /** The connection is somebody else's, or at its end. */
   #left = false;
 
@@ -80,8 +82,10 @@ export class Http1Front implements SpliceClient {
 
   /** A request more is answered: what has come ahead is enough for many, and of more there would be no end. */
   #flow(): void {
-    if (this.#left) return;
-    if (this.#held || this.#ahead.length > AHEAD_BYTES_MAX || (this.#unread && !this.#splice)) this.#socket.pause();
+    const stops = this.#held || this.#ahead.length > AHEAD_BYTES_MAX || (this.#unread && !this.#splice);
+    if (this.#left || stops === this.#stopped) return;
+    this.#stopped = stops;
+    if (stops) this.#socket.pause();
     else this.#socket.resume();
   }
 
