@@ -22,6 +22,7 @@ import type { Exec } from "../os/exec.ts";
 import { ownCgroup } from "../os/own-cgroup.ts";
 import type { PodManager } from "./pod-manager.ts";
 import { nodeReference } from "./node/node-reference.ts";
+import { isTerminalPhase } from "./pod-spec.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { KubeletSettings } from "./settings.ts";
@@ -63,7 +64,7 @@ export interface Housekeeping {
 
 export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
   const reference = nodeReference(settings.nodeName);
-  const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
+  const running = (): PodWorker[] => [...manager.workers()].filter(mayBeEnded);
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), mounted: () => mountedVolumes(manager.workers()), exec, known, periodMs: settings.volumeStatsMs, clock, log, metrics });
   const stats = nodeStats({
     settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod),
@@ -99,6 +100,11 @@ export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups
     isShuttingDown: () => shutdown?.isDown() ?? false,
     parts: [images, rotation, guard, ...(shutdown ? [shutdown] : []), ...(claimStats ? [claimStats] : [])],
   };
+}
+
+/** A pod that had ended before this kubelet started has the stage of one that runs until it was looked at, which may take long on a full disk: it has nothing to give (GetActivePods of pkg/kubelet/kubelet_pods.go). */
+export function mayBeEnded({ stage, pod }: Pick<PodWorker, "stage" | "pod">): boolean {
+  return stage === "running" && !isTerminalPhase(pod.status?.phase);
 }
 
 function mountedVolumes(workers: Iterable<PodWorker>): MountedVolume[] {
