@@ -23,7 +23,8 @@ export type DeletePlan =
   | { readonly type: "remove"; readonly steps: 1 | 2; readonly last?: ApiObject }
   /** `asked`: whether plug-ins hear of it. They do not where nothing could have come of it. */
   | { readonly type: "keep"; readonly asked: boolean }
-  | { readonly type: "mark"; readonly next: ApiObject };
+  /** `goes`: nothing holds it, so that it goes once the mark is written. Who looks at objects as they are, as operators do, sees the mark; of the removal alone they see nothing. */
+  | { readonly type: "mark"; readonly next: ApiObject; readonly goes?: true };
 
 export function planDelete(object: Readonly<ApiObject>, definition: Resource, options: DeleteOptions, nowMs: number): DeletePlan {
   const { metadata } = object;
@@ -44,7 +45,7 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   if (isRemoved && !definition.gracePeriodSeconds) return { type: "remove", steps: plainSteps };
   next.metadata.deletionTimestamp = timestamp(nowMs + durationMs(graceSeconds));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  if (isRemoved) return { type: "remove", steps: 2, last: next };
+  if (isRemoved) return { type: "mark", next, goes: true };
   if (definition.markDeleting) { // upstream's storages of such know of no grace
     delete next.metadata.deletionGracePeriodSeconds;
     definition.markDeleting(next, nowMs);

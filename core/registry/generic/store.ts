@@ -223,9 +223,10 @@ export class ResourceStore {
 
   /** Deletes, or marks for deletion when grace or finalizers hold the object. `done`: it is gone. */
   async delete(namespace: string, name: string, deleteOptions: DeleteOptions, { context, signal, ask }: DeletingOptions): Promise<{ readonly entry: Cached; readonly done: boolean }> {
-    let current: Cached | undefined = await this.get(namespace, name, signal);
+    let current: Cached | undefined = await this.get(namespace, name, signal), written: Cached | undefined;
     for (;;) {
       signal.throwIfAborted();
+      if (!current && written) return { entry: written, done: true }; // what we marked has gone by somebody else
       if (!current) throw notFound(this.#groupResource, name);
       checkStoredPreconditions(current.object, deleteOptions.preconditions, { resource: this.resource, marksItself: this.definition.markDeleting !== undefined });
       const plan = planDelete(current.stored, this.definition, deleteOptions, context.nowMs);
@@ -235,23 +236,45 @@ export class ResourceStore {
       if (this.resource.form && !context.dryRun) await this.#commits.stored((found ?? (await this.#commits.shown(current, signal))) as ApiObject, signal); // what cannot be stored any more does not go either, as upstream writes it before it goes
       const marked = this.#marked(plan, current);
       if (plan.type === "remove") {
-        if (context.dryRun) return { entry: marked ? new Cached(current.key, deepFreeze(marked), current.revision, current) : current, done: true };
+        if (context.dryRun) return this.#wouldRemove(current, marked);
         if (found && plan.steps === 2) await this.#askAgain(current, { marked, found, ask, signal });
         const outcome = await this.#commits.remove(current, { last: marked }, signal);
-        if (outcome.removed) {
-          await this.definition.afterDelete?.(current.object, context);
-          return { entry: outcome.removed, done: true };
-        }
+        if (outcome.removed) return this.#removed(current, outcome.removed, context);
         current = outcome.newer;
         continue;
       }
-      if (context.dryRun) return { entry: this.#commits.dryRun(current.key, marked!, false), done: false };
-      try {
-        return { entry: await this.#commits.put(current.key, marked!, current, signal), done: false };
-      } catch (error) {
-        if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
-        current = error.current && this.cache.entryOf(error.current);
+      if (context.dryRun) return plan.goes ? this.#wouldRemove(current, marked) : { entry: this.#commits.dryRun(current.key, marked!, false), done: false };
+      const put = await this.#replaced(current, marked!, signal);
+      if (put.entry && !plan.goes) return { entry: put.entry, done: false };
+      if (!put.entry) {
+        current = put.newer;
+        continue;
       }
+      written = put.entry;
+      if (found) await ask(await this.#commits.shown(written, signal), found);
+      const outcome = await this.#commits.remove(written, {}, signal);
+      if (outcome.removed) return this.#removed(current, outcome.removed, context);
+      current = outcome.newer;
+    }
+  }
+
+  async #removed(current: Cached, entry: Cached, context: WriteOptions["context"]): Promise<{ readonly entry: Cached; readonly done: boolean }> {
+    await this.definition.afterDelete?.(current.object, context);
+    return { entry, done: true };
+  }
+
+  /** What a removal would answer. */
+  #wouldRemove(current: Cached, last: ApiObject | undefined): { readonly entry: Cached; readonly done: boolean } {
+    return { entry: last ? new Cached(current.key, deepFreeze(last), current.revision, current) : current, done: true };
+  }
+
+  /** `newer`: what somebody else has put there instead. */
+  async #replaced(current: Cached, next: ApiObject, signal: AbortSignal): Promise<{ readonly entry: Cached } | { readonly entry?: undefined; readonly newer: Cached | undefined }> {
+    try {
+      return { entry: await this.#commits.put(current.key, next, current, signal) };
+    } catch (error) {
+      if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
+      return { newer: error.current && this.cache.entryOf(error.current) };
     }
   }
 

@@ -79,6 +79,31 @@ test("who is refused at the second step has done the first", async () => {
   expect((await api.ask("GET", `${PODS}/kept`)).code).toBe(404);
 });
 
+test("a pod that goes at once is seen marked before it is gone", async () => {
+  await using api = await askedApi();
+  const { body: { metadata } } = await api.ask("POST", PODS, { body: pod("unplaced") });
+  const watched = api.events(PODS, 3, { query: { resourceVersion: metadata.resourceVersion } });
+  const { uid, resourceVersion } = metadata;
+  expect((await api.ask("DELETE", `${PODS}/unplaced`, { body: { preconditions: { uid, resourceVersion } } })).code).toBe(200);
+  await api.ask("POST", PODS, { body: pod("unplaced") });
+  const events = await watched;
+  expect(events.map(({ type, object }) => [type, object.metadata.deletionGracePeriodSeconds])).toEqual([["MODIFIED", 0], ["DELETED", 0], ["ADDED", undefined]]);
+  expect(events[0].object.metadata.deletionTimestamp).toBe(events[1].object.metadata.deletionTimestamp);
+  expect(Number(events[1].object.metadata.resourceVersion)).toBeGreaterThan(Number(events[0].object.metadata.resourceVersion));
+});
+
+test("a pod that somebody else removes between its mark and its end is gone for whoever marked it, too", async () => {
+  let api: Awaited<ReturnType<typeof apiServer>>, asked = 0;
+  await using server = api = await apiServer({
+    async validate({ operation }) {
+      if (operation === "DELETE" && ++asked === 2) expect((await api.ask("DELETE", `${PODS}/raced`)).code).toBe(200);
+    },
+  });
+  await server.ask("POST", PODS, { body: pod("raced") });
+  expect((await server.ask("DELETE", `${PODS}/raced`)).code).toBe(200);
+  expect((await server.ask("GET", `${PODS}/raced`)).code).toBe(404);
+});
+
 test("of a collection plug-ins are told what was asked for, whatever grace its pods have", async () => {
   await using api = await askedApi();
   await api.ask("POST", PODS, { body: pod("one") });

@@ -379,7 +379,7 @@ test("what is being deleted has its fields in the API's order", async () => {
 test("who watches is told of a pod that goes as its deletion has left it, and the answer is the same", async () => {
   const { body: created } = await api.ask("POST", PODS, { body: pod("ended") });
   const { body: answer } = await api.ask("DELETE", `${PODS}/ended`, { query: { gracePeriodSeconds: "0" } });
-  const [{ type, object }] = await api.events(PODS, 1, { query: { resourceVersion: created.metadata.resourceVersion, fieldSelector: "metadata.name=ended" } });
+  const [, { type, object }] = await api.events(PODS, 2, { query: { resourceVersion: created.metadata.resourceVersion, fieldSelector: "metadata.name=ended" } });
   expect(type).toBe("DELETED");
   expect(object.metadata).toMatchObject({ deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0, generation: 2 });
   expect(Number(object.metadata.resourceVersion)).toBeGreaterThan(Number(created.metadata.resourceVersion));
