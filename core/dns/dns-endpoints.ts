@@ -21,6 +21,7 @@ import type { Index } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { nodeAddresses } from "../client/node-addresses.ts";
 import { isOurNode } from "../client/our-nodes.ts";
+import { DNS_SLICE_MANAGER } from "../client/our-slices.ts";
 import { ENDPOINT_SLICES, NODES } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -29,7 +30,7 @@ import { formatIp, nthAddress, parseCidr } from "../net/cidr.ts";
 import type { Log } from "../observe/log.ts";
 import { DNS_PORT } from "./dns.ts";
 
-const NAMESPACE = "kube-system", SERVICE = "kube-dns", MANAGER = "coracle-dns";
+const NAMESPACE = "kube-system", SERVICE = "kube-dns";
 const NAME_LENGTH_MAX = 253;
 /** How many nodes answer for one that has no DNS. */
 const STAND_INS_MAX = 3;
@@ -86,7 +87,7 @@ export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsE
           if (deleted || old === undefined || isReady(old) !== isReady(object)) for (const { metadata } of nodes.by(OTHERS, "yes")) queue.add(metadata.name);
         }),
         slices.onChange(({ object: { metadata } }) => {
-          const owner = metadata.labels?.["endpointslice.kubernetes.io/managed-by"] === MANAGER ? metadata.ownerReferences?.[0]?.name : undefined;
+          const owner = metadata.labels?.["endpointslice.kubernetes.io/managed-by"] === DNS_SLICE_MANAGER ? metadata.ownerReferences?.[0]?.name : undefined;
           if (owner !== undefined) queue.add(owner);
         }),
       ];
@@ -121,7 +122,7 @@ function sliceOf(node: Readonly<Node>, addresses: readonly string[], v6: boolean
     apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice",
     metadata: {
       name: sliceName(node.metadata.name, v6), namespace: NAMESPACE,
-      labels: { "kubernetes.io/service-name": SERVICE, "endpointslice.kubernetes.io/managed-by": MANAGER, "k8s-app": "kube-dns" },
+      labels: { "kubernetes.io/service-name": SERVICE, "endpointslice.kubernetes.io/managed-by": DNS_SLICE_MANAGER, "k8s-app": "kube-dns" },
       ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.metadata.name, uid: node.metadata.uid }],
     },
     addressType: v6 ? "IPv6" : "IPv4",

@@ -47,6 +47,30 @@ test("a Service's pods become its Endpoints and EndpointSlices, and stay in step
     await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
   }));
 
+test("the cluster's own Services without a selector have Endpoints of what their slices say, of the first family, and these are not copied into slices", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceMirroringController(deps)], async (api, call) => {
+    const slices = api.client.resource(ENDPOINT_SLICES), services = api.client.resource(SERVICES);
+    const slice = (name: string, { of, manager, ready = true, ip = "10.42.0.1" }: { of: string; manager: string; ready?: boolean; ip?: string }): NewObject<EndpointSlice> => ({
+      apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name, namespace: "default", labels: { "kubernetes.io/service-name": of, "endpointslice.kubernetes.io/managed-by": manager } },
+      addressType: ip.includes(":") ? "IPv6" : "IPv4", ports: [{ name: "dns", port: 10053, protocol: "UDP" }], endpoints: [{ addresses: [ip], conditions: { ready }, nodeName: `node-${name}` }],
+    });
+    const made = (name: string) => services.create({ ...service({ ports: [{ name: "dns", port: 53, protocol: "UDP" }] }), metadata: { name, namespace: "default", labels: { team: "x" } } }, call);
+    const first = await slices.create(slice("a", { of: "dns", manager: "coracle-dns" }), call);
+    await slices.create(slice("b", { of: "dns", manager: "coracle-dns", ready: false, ip: "10.42.1.1" }), call);
+    await slices.create(slice("c", { of: "dns", manager: "coracle-dns", ip: "fd00::1" }), call);
+    await slices.create(slice("d", { of: "theirs", manager: "somebody" }), call);
+    await made("theirs");
+    const dns = await made("dns");
+    const [own] = await eventually(() => api.all(ENDPOINTS), (all) => all[0]?.subsets?.[0]?.notReadyAddresses !== undefined);
+    expect(own!.metadata).toMatchObject({ name: "dns", labels: { team: "x", "endpointslice.kubernetes.io/skip-mirror": "true" } });
+    expect(own!.subsets).toEqual([{ addresses: [{ ip: "10.42.0.1", nodeName: "node-a" }], notReadyAddresses: [{ ip: "10.42.1.1", nodeName: "node-b" }], ports: [{ name: "dns", port: 10053, protocol: "UDP" }] }]);
+    await slices.delete(first, {}, call);
+    await eventually(() => api.all(ENDPOINTS)[0]?.subsets?.[0], (subset) => subset?.addresses === undefined && subset?.notReadyAddresses?.length === 1);
+    expect([api.all(ENDPOINTS).length, api.all(ENDPOINT_SLICES).length]).toEqual([1, 3]);
+    await services.delete(dns, {}, call);
+    await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
+  }));
+
 test("a slice that has lost its owner is left so, as when a Service goes without its slices", () =>
   withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
     const make = (name: string) => { const made = service({ selector: { app: "web" }, ports: [{ port: 80 }] }); return api.client.resource(SERVICES).create({ ...made, metadata: { ...made.metadata, name } }, call); };

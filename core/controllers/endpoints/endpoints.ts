@@ -1,31 +1,35 @@
 /**
- * Keeps an Endpoints object for every Service with a selector: what EndpointSlices replaced, still read by many.
+ * Keeps an Endpoints object for every Service with a selector, and for those of the cluster's own that have none: what EndpointSlices replaced, still read by many.
  *
  * Source: kubernetes v1.36 pkg/controller/endpoint
  */
 import type { Endpoints } from "../../api/gen/core.v1.ts";
 import { annotationsOf, keyOf, labelsOf, namespaceOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
-import { ENDPOINTS, PODS, SERVICES } from "../../client/resources.ts";
-import { type Controller, itself, nameOfKey, type Watch } from "../controller.ts";
+import { isOurSlice } from "../../client/our-slices.ts";
+import { ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES } from "../../client/resources.ts";
+import { type Controller, itself, mapped, nameOfKey, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { servicesOfPods } from "../endpointslice/endpointslice.ts";
+import { serviceKey, servicesOfPods, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
 import { TRIGGER_TIME } from "../endpointslice/plan.ts";
 import { HEADLESS_LABEL, isHeadless, selectedPods, selectsPods } from "../endpointslice/service-endpoints.ts";
 import { TriggerTimes } from "../endpointslice/trigger-time.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import { sameToApi } from "../same.ts";
-import { repackSubsets, subsetsFor, truncateSubsets } from "./plan.ts";
+import { repackSubsets, subsetsFor, subsetsOf, truncateSubsets } from "./plan.ts";
 
 const MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by";
 const OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity";
 const TRUNCATED = "truncated";
+/** What has slices anyway gets no copies of them. */
+export const SKIP_MIRROR_LABEL = "endpointslice.kubernetes.io/skip-mirror";
 /** Endpoints that are somebody's lock, not a service's. */
 export const LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader";
 
 export function endpointsController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
+  const slices = informers.of(ENDPOINT_SLICES);
   const endpoints = informers.of(ENDPOINTS);
   const endpointsClient = client.resource(ENDPOINTS);
   const recorder = events.from({ component: "endpoint-controller" });
@@ -47,7 +51,7 @@ export function endpointsController({ client, informers, events }: Pick<Controll
   return {
     name: "endpoint",
     workers: 5,
-    watches: [itself(services), servicesOfPods({ pods, services }), leftovers],
+    watches: [itself(services), servicesOfPods({ pods, services }), mapped(slices, ({ object }) => (isOurSlice(object) ? [serviceKey(object)] : [])), leftovers],
 
     async reconcile(key, { signal }) {
       const service = services.get(key);
@@ -57,12 +61,13 @@ export function endpointsController({ client, informers, events }: Pick<Controll
         await endpointsClient.delete(nameOfKey(key), {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
         return;
       }
-      if (!selectsPods(service)) return;
-      const selected = selectedPods(pods, service);
+      const own = selectsPods(service) ? [] : slices.by(SLICES_BY_SERVICE, key).filter(isOurSlice);
+      if (!selectsPods(service) && own.length === 0) return;
+      const selected = selectsPods(service) ? selectedPods(pods, service) : [];
       const triggerTime = triggers.changedAt(service, selected);
-      const { subsets, truncated } = truncateSubsets(subsetsFor(service, selected));
+      const { subsets, truncated } = truncateSubsets(own.length > 0 ? subsetsOf(service, own) : subsetsFor(service, selected));
       const { [HEADLESS_LABEL]: _h, [MANAGED_BY_LABEL]: _m, ...inherited } = labelsOf(service);
-      const labels = { ...inherited, ...(isHeadless(service) ? { [HEADLESS_LABEL]: "" } : {}), [MANAGED_BY_LABEL]: "endpoint-controller" };
+      const labels = { ...inherited, ...(isHeadless(service) ? { [HEADLESS_LABEL]: "" } : {}), [MANAGED_BY_LABEL]: "endpoint-controller", ...(own.length > 0 ? { [SKIP_MIRROR_LABEL]: "true" } : {}) };
       const { [TRIGGER_TIME]: _t, [OVER_CAPACITY]: before, ...kept } = held === undefined ? {} : annotationsOf(held);
       const unchanged = held !== undefined && sameToApi(labelsOf(held), labels) && before === (truncated ? TRUNCATED : undefined)
         && (sameToApi(held.subsets ?? [], subsets) || sameToApi(repackSubsets(held.subsets ?? []), subsets));

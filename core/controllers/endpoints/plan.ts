@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/endpoint/endpoints_controller.go, pkg/api/v1/endpoints/util.go
  */
 import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { compareText } from "../../api/meta/compare-text.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
 import { canonicalIp, hasAddress, hasOwnName, isHeadless, isIpv6, targetPorts } from "../endpointslice/service-endpoints.ts";
@@ -33,6 +34,18 @@ export function subsetsFor(service: Readonly<Service>, pods: readonly Readonly<P
     }
   }
   return repackSubsets(subsets);
+}
+
+/** Of a Service whose slices are made without looking at pods: those of its first family. */
+export function subsetsOf({ spec }: Readonly<Service>, slices: readonly Readonly<EndpointSlice>[]): EndpointSubset[] {
+  const family = spec.ipFamilies?.[0];
+  return repackSubsets(slices.filter(({ addressType }) => family === undefined || addressType === family).flatMap(({ endpoints, ports: offered }) => {
+    const ports = (offered ?? []).flatMap(({ port, ...rest }): EndpointPort[] => (port === undefined ? [] : [{ ...rest, port }]));
+    return (endpoints ?? []).map(({ addresses: [ip = ""], conditions, nodeName }): EndpointSubset => {
+      const addresses: EndpointAddress[] = [{ ip, ...(nodeName ? { nodeName } : {}) }];
+      return conditions?.ready === false ? { notReadyAddresses: addresses, ports } : { addresses, ports };
+    });
+  }));
 }
 
 /** The pod's address of the service's first family. */

@@ -11,7 +11,7 @@ import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from "../../client/resources.ts"
 import { formatIp, type Ip, parseStoredIp } from "../../net/cidr.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { LEADER_ANNOTATION } from "../endpoints/endpoints.ts";
+import { LEADER_ANNOTATION, SKIP_MIRROR_LABEL } from "../endpoints/endpoints.ts";
 import { repackSubsets } from "../endpoints/plan.ts";
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, serviceKey, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
 import { type Group, planSlices, TRIGGER_TIME } from "../endpointslice/plan.ts";
@@ -20,7 +20,6 @@ import { writeSlices } from "../endpointslice/write-slices.ts";
 import { type MirrorMeter, mirrorMeter } from "./metrics.ts";
 
 const MANAGER = "endpointslicemirroring-controller.k8s.io";
-const SKIP_LABEL = "endpointslice.kubernetes.io/skip-mirror";
 
 /** --mirroring-max-endpoints-per-subset */
 export const PER_SUBSET_MAX = 1000;
@@ -79,7 +78,7 @@ function mirrors({ client, informers, events, perSubsetMax = PER_SUBSET_MAX }: P
 function isOurs(slice: Readonly<EndpointSlice>): boolean { return labelsOf(slice)[MANAGED_BY_LABEL] === MANAGER; }
 
 function mayMirror(endpoints: Readonly<Endpoints>): boolean {
-  return labelsOf(endpoints)[SKIP_LABEL] !== "true" && annotationsOf(endpoints)[LEADER_ANNOTATION] === undefined;
+  return labelsOf(endpoints)[SKIP_MIRROR_LABEL] !== "true" && annotationsOf(endpoints)[LEADER_ANNOTATION] === undefined;
 }
 
 function metadataFor(endpoints: Readonly<Endpoints>): TemplateMeta {

@@ -15,6 +15,7 @@ import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } 
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { isOurNode } from "../../client/our-nodes.ts";
+import { INGRESS_SLICE_MANAGER } from "../../client/our-slices.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
 import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { ourGateways } from "../../ingress/gateway.ts";
@@ -26,7 +27,7 @@ import type { ControllerDeps } from "../deps.ts";
 import type { ReservedPort } from "../servicelb/plan.ts";
 import { watchOf } from "./gateway.ts";
 import { holdsPorts, nodePortProblem } from "./node-ports.ts";
-import { gatewayService, INGRESS_SLICE_MANAGER, ingressService, ingressSlices, publishedAt, withPorts } from "./plan.ts";
+import { gatewayService, ingressService, ingressSlices, publishedAt, withPorts } from "./plan.ts";
 
 const SERVICE = objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name);
 const FRONTS: Index<Service> = { name: "leads to the ingress", valuesOf: (service) => (isFrontService(service) ? ["yes"] : []) };

@@ -11,12 +11,12 @@ import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { isDeleting, keyOf, labelsOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { nodeAddresses } from "../../client/node-addresses.ts";
 import { isOurNode } from "../../client/our-nodes.ts";
+import { INGRESS_SLICE_MANAGER } from "../../client/our-slices.ts";
 import { doorsOf, GATEWAY_SERVICE_LABELS, ownServiceName, portName, type Protocol, TARGET_PORTS } from "../../ingress/gateway-fronts.ts";
 import { GATEWAY_GROUP, type Gateway } from "../../ingress/gateway-types.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
 import { parseIp } from "../../net/cidr.ts";
 
-export const INGRESS_SLICE_MANAGER = "coracle-ingress";
 const LABELS = { "app.kubernetes.io/name": "coracle-ingress" };
 /** Source: kubernetes v1.36 pkg/apis/discovery/validation/validation.go */
 const ENDPOINTS_MAX = 1000;
