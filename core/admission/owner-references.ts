@@ -6,6 +6,7 @@
  */
 import { parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, OwnerReference } from "../api/meta/object-meta.ts";
+import type { ResourceAttributes } from "../api/request/attributes.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { refusal, sameValue } from "./refuse.ts";
@@ -21,15 +22,7 @@ const EXEMPT: ReadonlySet<string> = new Set([".pods/status"]);
 
 export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }: OwnerReferencesDeps): AdmissionPlugin {
   /** Undefined: yes. Else why not. */
-  async function may(request: AdmissionRequest, what: {
-    readonly verb: string;
-    readonly group: string;
-    readonly version: string;
-    readonly resource: string;
-    readonly subresource: string;
-    readonly namespace: string;
-    readonly name: string;
-  }): Promise<string | undefined> {
+  async function may(request: AdmissionRequest, what: Pick<ResourceAttributes, "verb" | "group" | "version" | "resource" | "subresource" | "namespace" | "name">): Promise<string | undefined> {
     const { decision, reason, error = "<nil>" } = await authorizer.authorize({ isResource: true, path: "", user: request.user, ...what });
     return decision === "allow" ? undefined : `${reason}, ${error}`;
   }
