@@ -93,13 +93,13 @@ install_binary() {
   if cmp -s "$binary" "$BIN_DIR/coracle"; then
     say "$BIN_DIR/coracle is up to date"
   else
-    cp "$binary" "$BIN_DIR/.coracle.new"
-    chmod 755 "$BIN_DIR/.coracle.new"
+    new=$BIN_DIR/.coracle.new
+    { cp "$binary" "$new" && chmod 755 "$new"; } || { rm -f "$new"; fail "$binary could not be copied to $BIN_DIR"; }
+    "$new" version >/dev/null || { rm -f "$new"; fail "$binary does not run on this machine"; } # the one of before stays: the next boot needs it
     sync # or a loss of power now leaves an empty one of it, and nobody is there
-    mv "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" # what runs keeps its file
+    mv "$new" "$BIN_DIR/coracle" # what runs keeps its file
     say "installed $BIN_DIR/coracle"
   fi
-  "$BIN_DIR/coracle" version >/dev/null || fail "$BIN_DIR/coracle does not run on this machine"
   for tool in kubectl crictl ctr; do
     if ! have "$tool"; then
       ln -s coracle "$BIN_DIR/$tool"
@@ -146,6 +146,13 @@ requested_env() {
   done
 }
 
+# Writes what it reads to a file that others see whole, as before or as it is now: a loss of power in an upgrade must not leave a service without its settings.
+replace() {
+  cat >"$1.new"
+  sync "$1.new" # of a busybox without this, all
+  mv "$1.new" "$1"
+}
+
 configure() {
   mkdir -p "$ETC"
   [ -e "$ETC/config.yaml" ] || say "settings can also be written to $ETC/config.yaml, with the flags' names as keys"
@@ -156,7 +163,7 @@ configure() {
     say "keeping the settings in $ENV_FILE and $ARGS_FILE"
   else
     args=$(requested_args "$quoted")
-    (umask 077; printf '%s\n' "$environment" >"$ENV_FILE"; printf '%s\n' "$args" >"$ARGS_FILE")
+    (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE"; printf '%s\n' "$args" | replace "$ARGS_FILE")
   fi
   ARGS=$(cat "$ARGS_FILE")
   eval "set -- $ARGS"
@@ -212,7 +219,7 @@ systemd_type() { if [ "$MODE" = agent ]; then echo exec; else echo notify; fi; }
 
 enable_systemd() {
   # shellcheck disable=SC2119
-  cat >"$UNIT" <<UNIT
+  replace "$UNIT" <<UNIT
 [Unit]
 Description=Coracle: Kubernetes for the edge
 Wants=network-online.target
@@ -240,7 +247,7 @@ RestartSec=5s
 [Install]
 WantedBy=multi-user.target
 UNIT
-  cat >"$RETRY_UNIT" <<UNIT
+  replace "$RETRY_UNIT" <<UNIT
 [Unit]
 Description=Coracle, tried again: the disk of its data may have come
 # who stops coracle stops this
@@ -264,7 +271,7 @@ start_systemd() {
 }
 
 enable_openrc() {
-  cat >"$INIT" <<INIT
+  replace "$INIT" <<INIT
 #!/sbin/openrc-run
 description="Coracle: Kubernetes for the edge"
 supervisor=supervise-daemon

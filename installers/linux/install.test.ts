@@ -56,7 +56,7 @@ sh installers/linux/uninstall.sh
 `);
   const [installed, killed, again, uninstalled, left] = out.split(/^== .*$/m);
   expect(installed).toContain("[coracle] ready after ");
-  expect(installed).toMatch(/\n\.coracle\.new\n.*coracle\.args coracle\.env coracle coracle-uninstall\n/); // the executable before it has its name, all of it before it is started
+  expect(installed).toMatch(/\n\.coracle\.new\n(?:.*\.new .*\n)*.* coracle\.args coracle\.env coracle coracle-uninstall\n/); // the executable before it has its name, all of it before it is started
   expect(killed).toContain("coracle is running, process ");
   expect(again).toContain("keeping the settings");
   expect(again!.match(/runs server --node-name edge 1 --disable dns with token 'it's secret' of itself/g)).toHaveLength(3);
@@ -64,6 +64,19 @@ sh installers/linux/uninstall.sh
   expect(again).toContain("600 /etc/coracle/coracle.env\n'server' '--node-name' 'edge 1' '--disable' 'dns'");
   for (const thing of ["process ", "/etc/coracle", "/usr/local/bin/coracle", "/usr/local/lib/coracle", "/var/log/coracle.log"]) expect(uninstalled).toContain(`removed ${thing}`);
   expect(left!.trim()).toBe("Coracle is uninstalled: 0 things removed.");
+}, 300_000);
+
+test.skipIf(!canOverlay)("an upgrade that cannot be leaves what there was: an executable that does not run here is not installed, and settings are replaced whole", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle
+sh installers/linux/install.sh --node-name before >/dev/null
+printf '#!/bin/sh\nstat -c %%i /etc/coracle/coracle.args >>%s/files; grep -c before /etc/coracle/coracle.args >>%s/synced || true\n' "$1" "$1" >/usr/local/bin/sync; chmod +x /usr/local/bin/sync; hash -r
+printf '#!/bin/sh\nexit 1\n' >"$1/other"; chmod +x "$1/other"
+INSTALL_CORACLE_BINARY="$1/other" sh installers/linux/install.sh 2>&1 | sed "s|$1|DIR|"; coracle version; ls -A /usr/local/bin | grep '^[.]' || true
+sh installers/linux/install.sh --node-name after >/dev/null; sort "$1/synced" | uniq | xargs; sort -u "$1/files" | wc -l; cat /etc/coracle/coracle.args; find /etc -name '*coracle*.new'`);
+  expect(out.trimEnd().split(/ *\n/)).toEqual([
+    "[coracle] DIR/other does not run on this machine", "0", "0 1", "2", "'server' '--node-name' 'after'", // on the disk, then by its name
+  ]);
 }, 300_000);
 
 test.skipIf(!canOverlay)("flags in the environment are words with quotes, in which nothing else means anything to a shell", () => {

@@ -127,7 +127,7 @@ export class StatusReport implements Runnable {
     this.#tellSchedulable(current.spec.unschedulable ?? false);
     await this.#deps.lookAtNode?.(current, signal);
     const before = current.status;
-    this.#tellDoubled(before?.nodeInfo?.bootID);
+    this.#tellDoubled(before);
     const after = await this.#deps.statusAfter(before);
     this.#known = current;
     const labels = changedFacts(current.metadata.labels, machine);
@@ -156,12 +156,14 @@ export class StatusReport implements Runnable {
   }
 
   /** What this process has reported is another machine's now: two of them have one data directory, copied with a card or an image, and each takes away what the other says and runs. */
-  #tellDoubled(bootId = ""): void {
+  #tellDoubled({ nodeInfo, addresses = [] }: NodeStatus = {}): void {
     const { machine, clock, log, settings } = this.#deps;
+    const bootId = nodeInfo?.bootID ?? "";
     if (bootId === "" || machine.bootId === "" || bootId === machine.bootId || this.#reportedMs === Number.NEGATIVE_INFINITY || clock.uptimeMs() - this.#doubledMs < DOUBLED_EVERY_MS) return;
     this.#doubledMs = clock.uptimeMs();
-    const message = `Another machine (boot id ${bootId}) says that it is node ${settings.nodeName}, too: stop one of the two, remove its data directory, and join it under another name`;
-    log.error("another machine says that it is this node, too: stop one of the two, remove its data directory, and join it under another name", { node: settings.nodeName, ours: machine.bootId, theirs: bootId });
+    const at = addresses.filter(({ type }) => type === "InternalIP").map(({ address }) => address).join(", ") || "no address";
+    const message = `Another machine (at ${at}, boot id ${bootId}) says that it is node ${settings.nodeName}, too: stop one of the two, remove its data directory, and join it under another name`;
+    log.error("another machine says that it is this node, too: stop one of the two, remove its data directory, and join it under another name", { node: settings.nodeName, ours: machine.bootId, theirs: bootId, at });
     this.#event("NodeDoubled", message, "Warning");
   }
 
