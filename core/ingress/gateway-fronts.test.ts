@@ -20,10 +20,11 @@ test("Gateways share the nodes' ports as long as their listeners can be told apa
   expect(fronts(gateway("a", [{}, { port: 8080 }]), gateway("b", [{ hostname: "b.test" }, { port: 8443, protocol: "HTTPS" }, { port: 6443 }, { port: 53, protocol: "UDP" }]))).toEqual([{ ...FIXED, 8080: "HTTP", 8443: "HTTPS" }, {}]);
 });
 
-test("what does not go together with an older one has an address of its own, with all of its ports", () => {
+test("what does not go together with an older one has an address of its own, with all of its ports, and none of them at the nodes", () => {
   const old = gateway("old", [{}, { port: 8080, hostname: "X.test" }]), young = gateway("young", [{ port: 81 }, { port: 8080, hostname: "x.test" }], "2026-02-01T00:00:00Z");
-  const expected = [{ ...FIXED, 8080: "HTTP", 81: "HTTP" }, { "default/young": { 81: "HTTP", 8080: "HTTP" } }];
+  const expected = [{ ...FIXED, 8080: "HTTP" }, { "default/young": { 81: "HTTP", 8080: "HTTP" } }];
   expect([fronts(old, young), fronts(young, old)]).toEqual([expected, expected]);
+  expect(fronts(old, young, gateway("youngest", [{ port: 81 }], "2026-03-01T00:00:00Z")), "what it does not have there is the next one's").toEqual([{ ...expected[0], 81: "HTTP" }, expected[1]]);
   expect(fronts(gateway("a", [{ port: 443 }]), gateway("b", [{ port: 9000 }]), gateway("c", [{ port: 9000, protocol: "HTTPS", hostname: "c" }]))).toEqual([{ 80: "HTTP", 443: "HTTP", 9000: "HTTP" }, { "default/c": { 9000: "HTTPS" } }]);
 });
 

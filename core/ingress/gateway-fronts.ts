@@ -2,8 +2,8 @@
  * Where Gateways are reached: at ports of the nodes, which they share with each other and with Ingresses, as far as their listeners go together. Pure.
  *
  *   Gateways, the oldest first ─▶ ports of the Service kube-system/coracle-ingress, of which 80 and 443 are always there
- *                              └▶ a Service of its own for each that does not go together with an older one (another protocol on a port, the same hostname there): what is the
- *                                 same for both is the older one's at the nodes, and at its own address it has everything
+ *                              └▶ a Service of its own for each that does not go together with an older one (another protocol on a port, the same hostname there): such a Gateway is
+ *                                 served at its own address alone, all of it, so that it is reached nowhere but where its status says
  *
  * Which port of the nodes leads to which of these ports is in the Services: nodes listen where those say (node/ingress).
  */
@@ -17,6 +17,7 @@ import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
 /** TLS: what is in it is passed on by the name that is asked for, as it comes or without TLS. */
 export type Protocol = "HTTP" | "HTTPS" | "TLS" | "TCP";
 
+/** A Gateway is in one of both. */
 export interface Fronts {
   readonly shared: ReadonlyMap<number, Protocol>;
   readonly own: ReadonlyMap<ObjectKey, ReadonlyMap<number, Protocol>>;
@@ -65,11 +66,11 @@ export function planFronts(gateways: readonly Gateway[], { portProblem, hasSecur
     const problems = listenerProblems(gateway, portProblem);
     const listeners = gateway.spec.listeners.filter(({ name }) => !problems.has(name));
     const nameOf = ({ port, hostname = "" }: Listener): string => `${port} ${hostname.toLowerCase()}`;
-    if (listeners.some((one) => hosts.has(nameOf(one)) || (shared.get(one.port) ?? one.protocol) !== one.protocol)) own.set(keyOf(gateway), new Map(listeners.map(({ port, protocol }) => [port, protocol as Protocol])));
-    for (const one of listeners) {
-      if (!shared.has(one.port)) shared.set(one.port, one.protocol as Protocol);
-      if (shared.get(one.port) === one.protocol) hosts.add(nameOf(one));
-    }
+    const goesAlone = listeners.some((one) => hosts.has(nameOf(one)) || (shared.get(one.port) ?? one.protocol) !== one.protocol);
+    const ports = listeners.map(({ port, protocol }) => [port, protocol as Protocol] as const);
+    if (goesAlone) own.set(keyOf(gateway), new Map(ports));
+    for (const [port, protocol] of goesAlone ? [] : ports) shared.set(port, protocol);
+    for (const one of goesAlone ? [] : listeners) hosts.add(nameOf(one));
   }
   if (!shared.has(443)) shared.set(443, "HTTPS");
   return { shared, own };

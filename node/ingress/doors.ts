@@ -1,7 +1,8 @@
 /**
  * What is served at which port of this node: the routes and certificates behind each door. Pure.
  *
- *   door for everybody: Ingresses (80 and 443) and all Gateways' listeners of that port that speak what is spoken there · door of one Gateway: its listeners of that port
+ *   door for everybody: Ingresses (80 and 443) and, of Gateways without a door of their own, the listeners of that port that speak what is spoken there
+ *   door of one Gateway: its listeners of that port
  */
 import type { ObjectKey } from "../../core/api/meta/object-meta.ts";
 import type { ServedListener } from "../../core/ingress/gateway.ts";
@@ -36,7 +37,7 @@ export function openDoors({ ingressRoutes, ingressCertificates, listeners, front
   return [...FIXED_DOORS, ...doors].flatMap(({ gateway, port, target }) => {
     const protocol = protocolAt(fronts, gateway, port);
     if (protocol === undefined) return [];
-    const behind = listeners.filter((one) => one.port === port && one.protocol === protocol && (gateway === undefined || one.gateway === gateway));
+    const behind = listeners.filter((one) => one.port === port && one.protocol === protocol && (gateway === undefined ? !fronts.own.has(one.gateway) : one.gateway === gateway));
     const isIngress = gateway === undefined && (port === 80 || port === 443) && protocol !== "TLS" && protocol !== "TCP";
     const routes = behind.flatMap((one) => one.routes);
     return [{

@@ -4,12 +4,15 @@ import { type AddressInfo, connect as connectTcp } from "node:net";
 import { connect as connectTls } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FakeApi, fakeApi } from "../../test/fake-api.ts";
+import type { CustomResourceDefinition } from "../../core/api/gen/apiextensions.v1.ts";
 import type { Secret, Service } from "../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import type { Ingress, IngressClass, IngressSpec } from "../../core/api/gen/networking.v1.ts";
 import type { NewObject } from "../../core/api/meta/object-meta.ts";
+import type { ResourceRef } from "../../core/client/client.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
-import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SECRETS, SERVICES } from "../../core/client/resources.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SECRETS, SERVICES } from "../../core/client/resources.ts";
+import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS } from "../../core/ingress/gateway-types.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
@@ -281,4 +284,21 @@ test("an alias: a Service of type ExternalName is reached by its name, but for w
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "localhost" } } as NewObject<Service>, call);
   await ingress("alias", { rules: [{ host: "alias.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "alias", port: { number: portOf(servers[0]!) } } } }] } }] });
   await eventually(() => ask("alias.test", "/"), ({ status }) => status === 502);
+});
+
+test("a Gateway that an older one leaves no room is not served at the nodes' ports, whatever the host; one is, of whose ports no Service leads to the one both want", async () => {
+  const gatewayApi = "gateway.networking.k8s.io/v1", meta = (name: string, creationTimestamp: string) => ({ name, namespace: "default", creationTimestamp });
+  const gateway = async (name: string, created: string, ...listeners: readonly object[]): Promise<void> => {
+    const spec = { gatewayClassName: "gateways", listeners: listeners.map((one, i) => ({ name: `l${i}`, protocol: "HTTP" as const, port: 80, ...one })) };
+    await api.client.resource(GATEWAYS).create({ apiVersion: gatewayApi, kind: "Gateway", metadata: meta(name, created), spec }, call);
+    await api.client.resource(HTTP_ROUTES).create({ apiVersion: gatewayApi, kind: "HTTPRoute", metadata: meta(name, created), spec: { parentRefs: [{ name }], hostnames: [`${name}.gateway.test`], rules: [{ backendRefs: [{ name: "echo", port: 80 }] }] } }, call);
+  };
+  for (const ref of [GATEWAY_CLASSES, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS]) api.serve(ref as ResourceRef);
+  await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "httproutes.gateway.networking.k8s.io" }, spec: { versions: [{ name: "v1", served: true }] }, status: { conditions: [{ type: "Established", status: "True" }] } } as unknown as NewObject<CustomResourceDefinition>, call);
+  await api.client.resource(GATEWAY_CLASSES).create({ apiVersion: gatewayApi, kind: "GatewayClass", metadata: { name: "gateways" }, spec: { controllerName: GATEWAY_CONTROLLER } }, call);
+  await gateway("first", "2026-01-01T00:00:00Z", {}, { port: 9000 });
+  await gateway("second", "2026-01-02T00:00:00Z", {});
+  await gateway("third", "2026-01-03T00:00:00Z", { hostname: "third.gateway.test" }, { port: 9000 });
+  await eventually(() => ask("third.gateway.test", "/"), ({ status }) => status === 200);
+  expect([(await ask("first.gateway.test", "/")).status, (await ask("second.gateway.test", "/")).status]).toEqual([200, 404]);
 });
