@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Service } from "../api/gen/core.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
-import { doorsOf, ownServiceName, planFronts } from "./gateway-fronts.ts";
+import { doorsOf, listenerProblems, ownServiceName, planFronts } from "./gateway-fronts.ts";
 import type { Gateway, Listener } from "./gateway-types.ts";
 
 const gateway = (name: string, listeners: readonly Partial<Listener>[], created = "2026-01-01T00:00:00Z"): Gateway => ({
@@ -33,6 +33,19 @@ test("TLS that is passed through has port 443 unless somebody older, or an Ingre
   expect(fronts(tls)).toEqual([{ 80: "HTTP", 443: "TLS" }, {}]);
   expect(fronts(tls, https)).toEqual([{ 80: "HTTP", 443: "TLS" }, { "default/https": { 443: "HTTPS" } }]);
   expect(given([tls], true)).toEqual([FIXED, { "default/tls": { 443: "TLS" } }]);
+});
+
+test("a port for TLS has listeners for HTTPS as well, told apart by the name that is asked for; one that was somebody's for HTTPS before stays that", () => {
+  const tls: Partial<Listener> = { port: 443, protocol: "TLS", hostname: "t.test", tls: { mode: "Passthrough" } }, https: Partial<Listener> = { port: 443, protocol: "HTTPS", hostname: "h.test" };
+  const young = (name: string, ...listeners: readonly Partial<Listener>[]): Gateway => gateway(name, listeners, "2026-02-01T00:00:00Z");
+  const problems = (...listeners: readonly Partial<Listener>[]): string[] => [...listenerProblems(gateway("g", listeners), () => undefined)].map(([name, { reason }]) => `${name} ${reason}`);
+  expect([problems(https, tls), problems(https, { ...tls, hostname: "H.test" }), problems(https, { ...tls, hostname: "*.test" }, {}), problems(https, tls, { port: 443 })]).toEqual([
+    [], ["l0 ProtocolConflict", "l1 ProtocolConflict"], [], ["l0 ProtocolConflict", "l1 ProtocolConflict", "l2 ProtocolConflict"],
+  ]);
+  expect([fronts(gateway("a", [https, tls])), fronts(gateway("a", [tls]), young("b", https)), fronts(gateway("a", [https, tls]), young("b", { ...tls, hostname: "h.test" }))]).toEqual([
+    [{ 80: "HTTP", 443: "TLS" }, {}], [{ 80: "HTTP", 443: "TLS" }, {}], [{ 80: "HTTP", 443: "TLS" }, { "default/b": { 443: "TLS" } }],
+  ]);
+  expect([fronts(gateway("a", [https]), young("b", tls)), given([gateway("a", [tls, https])], true)]).toEqual([[FIXED, { "default/b": { 443: "TLS" } }], [FIXED, { "default/a": { 443: "TLS" } }]]);
 });
 
 test("only ports that are ours to give lead to listeners", () => {

@@ -72,7 +72,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
   const router = new Router({
-    table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend),
+    table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, names: ({ door }) => open.find(({ target }) => target === door)?.names ?? NOTHING, resolve: (backend) => resolver.resolve(backend),
     trust: (tls) => upstreamTls(tls, (key) => authorities.get(key)), load: (endpoint) => upstreams.load(endpoint), random,
   });
   const served = {
