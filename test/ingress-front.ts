@@ -41,7 +41,7 @@ export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort, 
     { ...route, host: "none", action: { type: "fail", status: 404 } },
   ], claimed);
   const endpoints = ports.map((port) => ({ address: "127.0.0.1", port }));
-  const router = new Router({ table: () => table, resolve: ({ service }) => (service === "mirror" ? { endpoints: [{ address: "127.0.0.1", port: mirrorPort! }], appProtocol: undefined } : { endpoints, appProtocol }), trust: () => tls, load: (endpoint) => upstreams.load(endpoint), random });
+  const router = new Router({ table: () => table, names: () => table, resolve: ({ service }) => (service === "mirror" ? { endpoints: [{ address: "127.0.0.1", port: mirrorPort! }], appProtocol: undefined } : { endpoints, appProtocol }), trust: () => tls, load: (endpoint) => upstreams.load(endpoint), random });
   const counted = { requests: metrics.counter("a", ""), seconds: metrics.histogram("b", "", [1]) };
   const forwarder = new Forwarder({ ...counted, router, upstreams, h2Upstreams, clock, log });
   const front = { ...counted, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };

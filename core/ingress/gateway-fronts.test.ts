@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Service } from "../api/gen/core.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
-import { doorsOf, ownServiceName, planFronts } from "./gateway-fronts.ts";
+import { doorsOf, listenerProblems, ownServiceName, planFronts } from "./gateway-fronts.ts";
 import type { Gateway, Listener } from "./gateway-types.ts";
 
 const gateway = (name: string, listeners: readonly Partial<Listener>[], created = "2026-01-01T00:00:00Z"): Gateway => ({
@@ -20,10 +20,11 @@ test("Gateways share the nodes' ports as long as their listeners can be told apa
   expect(fronts(gateway("a", [{}, { port: 8080 }]), gateway("b", [{ hostname: "b.test" }, { port: 8443, protocol: "HTTPS" }, { port: 6443 }, { port: 53, protocol: "UDP" }]))).toEqual([{ ...FIXED, 8080: "HTTP", 8443: "HTTPS" }, {}]);
 });
 
-test("what does not go together with an older one has an address of its own, with all of its ports", () => {
+test("what does not go together with an older one has an address of its own, with all of its ports, and none of them at the nodes", () => {
   const old = gateway("old", [{}, { port: 8080, hostname: "X.test" }]), young = gateway("young", [{ port: 81 }, { port: 8080, hostname: "x.test" }], "2026-02-01T00:00:00Z");
-  const expected = [{ ...FIXED, 8080: "HTTP", 81: "HTTP" }, { "default/young": { 81: "HTTP", 8080: "HTTP" } }];
+  const expected = [{ ...FIXED, 8080: "HTTP" }, { "default/young": { 81: "HTTP", 8080: "HTTP" } }];
   expect([fronts(old, young), fronts(young, old)]).toEqual([expected, expected]);
+  expect(fronts(old, young, gateway("youngest", [{ port: 81 }], "2026-03-01T00:00:00Z")), "what it does not have there is the next one's").toEqual([{ ...expected[0], 81: "HTTP" }, expected[1]]);
   expect(fronts(gateway("a", [{ port: 443 }]), gateway("b", [{ port: 9000 }]), gateway("c", [{ port: 9000, protocol: "HTTPS", hostname: "c" }]))).toEqual([{ 80: "HTTP", 443: "HTTP", 9000: "HTTP" }, { "default/c": { 9000: "HTTPS" } }]);
 });
 
@@ -32,6 +33,19 @@ test("TLS that is passed through has port 443 unless somebody older, or an Ingre
   expect(fronts(tls)).toEqual([{ 80: "HTTP", 443: "TLS" }, {}]);
   expect(fronts(tls, https)).toEqual([{ 80: "HTTP", 443: "TLS" }, { "default/https": { 443: "HTTPS" } }]);
   expect(given([tls], true)).toEqual([FIXED, { "default/tls": { 443: "TLS" } }]);
+});
+
+test("a port for TLS has listeners for HTTPS as well, told apart by the name that is asked for; one that was somebody's for HTTPS before stays that", () => {
+  const tls: Partial<Listener> = { port: 443, protocol: "TLS", hostname: "t.test", tls: { mode: "Passthrough" } }, https: Partial<Listener> = { port: 443, protocol: "HTTPS", hostname: "h.test" };
+  const young = (name: string, ...listeners: readonly Partial<Listener>[]): Gateway => gateway(name, listeners, "2026-02-01T00:00:00Z");
+  const problems = (...listeners: readonly Partial<Listener>[]): string[] => [...listenerProblems(gateway("g", listeners), () => undefined)].map(([name, { reason }]) => `${name} ${reason}`);
+  expect([problems(https, tls), problems(https, { ...tls, hostname: "H.test" }), problems(https, { ...tls, hostname: "*.test" }, {}), problems(https, tls, { port: 443 })]).toEqual([
+    [], ["l0 ProtocolConflict", "l1 ProtocolConflict"], [], ["l0 ProtocolConflict", "l1 ProtocolConflict", "l2 ProtocolConflict"],
+  ]);
+  expect([fronts(gateway("a", [https, tls])), fronts(gateway("a", [tls]), young("b", https)), fronts(gateway("a", [https, tls]), young("b", { ...tls, hostname: "h.test" }))]).toEqual([
+    [{ 80: "HTTP", 443: "TLS" }, {}], [{ 80: "HTTP", 443: "TLS" }, {}], [{ 80: "HTTP", 443: "TLS" }, { "default/b": { 443: "TLS" } }],
+  ]);
+  expect([fronts(gateway("a", [https]), young("b", tls)), given([gateway("a", [tls, https])], true)]).toEqual([[FIXED, { "default/b": { 443: "TLS" } }], [FIXED, { "default/a": { 443: "TLS" } }]]);
 });
 
 test("only ports that are ours to give lead to listeners", () => {

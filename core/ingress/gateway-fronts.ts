@@ -2,8 +2,8 @@
  * Where Gateways are reached: at ports of the nodes, which they share with each other and with Ingresses, as far as their listeners go together. Pure.
  *
  *   Gateways, the oldest first ─▶ ports of the Service kube-system/coracle-ingress, of which 80 and 443 are always there
- *                              └▶ a Service of its own for each that does not go together with an older one (another protocol on a port, the same hostname there): what is the
- *                                 same for both is the older one's at the nodes, and at its own address it has everything
+ *                              └▶ a Service of its own for each that does not go together with an older one (another protocol on a port, the same hostname there): such a Gateway is
+ *                                 served at its own address alone, all of it, so that it is reached nowhere but where its status says
  *
  * Which port of the nodes leads to which of these ports is in the Services: nodes listen where those say (node/ingress).
  */
@@ -14,9 +14,10 @@ import type { Problem } from "./conditions.ts";
 import type { Gateway, Listener } from "./gateway-types.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
 
-/** TLS: what is in it is passed on by the name that is asked for, as it comes or without TLS. */
+/** TLS: what is in it is passed on by the name that is asked for, as it comes or without TLS. Of a port: by that name it may be a listener's for HTTPS as well. */
 export type Protocol = "HTTP" | "HTTPS" | "TLS" | "TCP";
 
+/** A Gateway is in one of both. */
 export interface Fronts {
   readonly shared: ReadonlyMap<number, Protocol>;
   readonly own: ReadonlyMap<ObjectKey, ReadonlyMap<number, Protocol>>;
@@ -41,6 +42,8 @@ export const TARGET_PORTS = { first: 10_500, last: 10_999 } as const;
 export const INGRESS_PORTS: readonly string[] = [`${HTTP_PORT}`, `${HTTPS_PORT}`, `${TARGET_PORTS.first}-${TARGET_PORTS.last}`];
 export const GATEWAY_SERVICE_LABELS = { "app.kubernetes.io/managed-by": "coracle-gateway" } as const;
 const PROTOCOLS: ReadonlySet<string> = new Set(["HTTP", "HTTPS", "TLS", "TCP"]);
+/** They can be told apart by the name that a client of TLS asks for. */
+const BY_SERVER_NAME: ReadonlySet<string> = new Set(["HTTPS", "TLS"]);
 const FIXED_PORTS: ReadonlySet<number> = new Set([80, 443]);
 
 export function ageOf({ metadata }: Pick<Gateway, "metadata">): string { return `${metadata.creationTimestamp ?? ""} ${keyOf({ metadata })}`; }
@@ -65,15 +68,20 @@ export function planFronts(gateways: readonly Gateway[], { portProblem, hasSecur
     const problems = listenerProblems(gateway, portProblem);
     const listeners = gateway.spec.listeners.filter(({ name }) => !problems.has(name));
     const nameOf = ({ port, hostname = "" }: Listener): string => `${port} ${hostname.toLowerCase()}`;
-    if (listeners.some((one) => hosts.has(nameOf(one)) || (shared.get(one.port) ?? one.protocol) !== one.protocol)) own.set(keyOf(gateway), new Map(listeners.map(({ port, protocol }) => [port, protocol as Protocol])));
-    for (const one of listeners) {
-      if (!shared.has(one.port)) shared.set(one.port, one.protocol as Protocol);
-      if (shared.get(one.port) === one.protocol) hosts.add(nameOf(one));
+    const ports = portsOf(listeners);
+    if (listeners.some((one) => hosts.has(nameOf(one))) || [...ports].some(([port, protocol]) => !isSpokenAt(shared.get(port) ?? protocol, protocol))) {
+      own.set(keyOf(gateway), ports);
+      continue;
     }
+    for (const [port, protocol] of ports) if (!shared.has(port)) shared.set(port, protocol);
+    for (const one of listeners) hosts.add(nameOf(one));
   }
   if (!shared.has(443)) shared.set(443, "HTTPS");
   return { shared, own };
 }
+
+/** Whether a port that speaks this has listeners that speak that. */
+export function isSpokenAt(port: Protocol, listener: Protocol): boolean { return port === listener || (port === "TLS" && listener === "HTTPS"); }
 
 /** A Service in the Gateway's namespace. Names of Gateways are longer than those of Services may be, and have dots. */
 export function ownServiceName(gateway: ObjectKey): string { return `coracle-gateway-${createHash("sha256").update(gateway).digest("hex").slice(0, 10)}`; }
@@ -99,6 +107,12 @@ export function doorsOf(service: Readonly<Service> | undefined, gateway: ObjectK
 
 export const FIXED_DOORS: readonly Door[] = [{ gateway: undefined, port: 80, target: HTTP_PORT }, { gateway: undefined, port: 443, target: HTTPS_PORT }];
 
+function portsOf(listeners: readonly Listener[]): ReadonlyMap<number, Protocol> {
+  const ports = new Map<number, Protocol>();
+  for (const { port, protocol } of listeners) if (ports.get(port) !== "TLS") ports.set(port, protocol as Protocol);
+  return ports;
+}
+
 function unsupported({ protocol, port, tls }: Listener, portProblem: NodePorts["portProblem"]): ListenerProblem | undefined {
   if (!isSupported(protocol)) return { reason: "UnsupportedProtocol", message: `protocol ${protocol} is not supported`, conflicts: false };
   if (protocol === "HTTPS" && (tls?.mode ?? "Terminate") !== "Terminate") return { reason: "UnsupportedProtocol", message: `TLS mode ${tls?.mode} is not supported`, conflicts: false };
@@ -107,8 +121,9 @@ function unsupported({ protocol, port, tls }: Listener, portProblem: NodePorts["
 }
 
 function conflict({ protocol, hostname = "", port }: Listener, others: readonly Listener[]): ListenerProblem | undefined {
-  const other = others.find((one) => one.protocol !== protocol);
+  const hasSameHost = (one: Listener): boolean => (one.hostname ?? "").toLowerCase() === hostname.toLowerCase();
+  const other = others.find((one) => one.protocol !== protocol && !(BY_SERVER_NAME.has(one.protocol) && BY_SERVER_NAME.has(protocol) && !hasSameHost(one)));
   if (other) return { reason: "ProtocolConflict", message: `listener ${other.name} speaks ${other.protocol} on port ${port}`, conflicts: true };
-  const same = others.find((one) => (one.hostname ?? "").toLowerCase() === hostname.toLowerCase());
+  const same = others.find(hasSameHost);
   return same && { reason: "HostnameConflict", message: `listener ${same.name} has the same hostname on port ${port}`, conflicts: true };
 }

@@ -66,13 +66,13 @@ function addressTypeProblem(asked: readonly GatewayAddress[] = []): Problem | un
 
 /** Those that are asked for, if there are such; without a value any of the type will do. */
 function addressesFor(asked: readonly GatewayAddress[], at: readonly { readonly type: string; readonly value: string }[]): { readonly addresses: typeof at; readonly problem: Problem | undefined } {
-  if (at.length === 0) return { addresses: [], problem: { reason: "AddressNotAssigned", message: "the Service kube-system/coracle-ingress has no address yet" } };
+  if (at.length === 0) return { addresses: [], problem: { reason: "AddressNotAssigned", message: "the Service it is reached through has no address yet" } };
   if (asked.length === 0) return { addresses: at, problem: undefined };
   const found = asked.map(({ type = "IPAddress", value = "" }) => ({ type, value, given: at.filter((one) => one.type === type && (value === "" || one.value === value)) }));
   const missing = found.find(({ given }) => given.length === 0);
   const addresses = [...new Set(found.flatMap(({ given }) => given))];
   if (!missing) return { addresses, problem: undefined };
-  return { addresses, problem: missing.value === "" ? { reason: "AddressNotAssigned", message: `there is no address of type ${missing.type}` } : { reason: "AddressNotUsable", message: `the nodes' ingress is not reached at ${missing.value}` } };
+  return { addresses, problem: missing.value === "" ? { reason: "AddressNotAssigned", message: `there is no address of type ${missing.type}` } : { reason: "AddressNotUsable", message: `the Gateway is not reached at ${missing.value}` } };
 }
 
 /** What is wrong with parameters of a GatewayClass or a Gateway: that there are any. */

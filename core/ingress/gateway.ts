@@ -32,7 +32,7 @@ export interface GatewayWorld extends Omit<References, "tlsOf">, NodePorts {
   readonly tcpRoutes: readonly TcpRoute[];
   readonly tlsPolicies: readonly BackendTlsPolicy[];
   readonly namespaces: ReadonlyMap<string, Labels>;
-  /** Where a Gateway is reached: at addresses of its own, if it is to have such, and at those of the nodes' ingress. None before it is reached at all of them. */
+  /** Where a Gateway is reached: at addresses of its own, if it is to have such, or at those of the nodes' ingress. */
   readonly addressesOf: (gateway: ObjectKey, hasOwn: boolean) => readonly string[];
   /** Why nobody can be shown this Secret's certificate. */
   readonly certificateProblem: (namespace: string, name: string) => string | undefined;

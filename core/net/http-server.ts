@@ -5,6 +5,7 @@
  *   await server.run(signal, ready);          a Runnable
  *   server.reloadCertificates();              new connections get what tls() gives now
  *   httpServer({ … })                         the same without TLS: HTTP/1.1
+ *   seatedServer({ … }).take(socket)          the same for connections that somebody else has accepted, and whose TLS has ended there
  *
  * A node:tls server hands its sockets, by ALPN, to an http or an http2 server: in Bun the only arrangement that shows the peer's
  * certificate on both. What Bun leaves to us is here and in connections.ts: deadlines (one sweep over all connections), a missing Host, sockets of
@@ -104,16 +105,24 @@ export interface HttpsServer extends Runnable {
   readonly connectionCount: number;
 }
 
+export interface SeatedServer extends Pick<Runnable, "run"> {
+  /** After the handshake. */
+  take(socket: tls.TLSSocket): void;
+}
+
 export function httpsServer(options: HttpsServerOptions): HttpsServer { return makeServer(options, options); }
 
 /** Without TLS: HTTP/1.1 only. */
 export function httpServer(options: HttpServerOptions): HttpsServer { return makeServer(options, undefined); }
 
-function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | undefined): HttpsServer {
+/** Listens nowhere. */
+export function seatedServer(options: Omit<HttpServerOptions, "host" | "port" | "portFlag">): SeatedServer { return makeServer({ ...options, host: "", port: 0, portFlag: "" }, "elsewhere"); }
+
+function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | "elsewhere" | undefined): HttpsServer & SeatedServer {
   const limits = { ...SERVER_LIMITS, ...given };
   const connections = new Connections(limits, { clock, log });
   const h1 = http1Server(), h2 = http2Server();
-  const secure = security && secureListener(security);
+  const secure = security && security !== "elsewhere" ? secureListener(security) : undefined;
   const listener: net.Server = secure ?? net.createServer(accept);
   let opening: Tracked | undefined; // whose "session" event comes while its socket is handed over: the session itself does not tell
 
@@ -135,7 +144,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     if (!connections.hasRoom()) return void socket.destroy();
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
-    const encrypted = secure ? (socket as tls.TLSSocket) : undefined;
+    const encrypted = security ? (socket as tls.TLSSocket) : undefined;
     const connection = connections.add(socket, { remoteAddress: plainAddress(socket.remoteAddress), peerCertificate: encrypted && peerCertificateOf(encrypted), serverName: encrypted && serverNameOf(encrypted) });
     if (encrypted?.alpnProtocol === "h2") serve(connection, "h2");
     else if (http1) http1(socket, seatOf(connection));
@@ -263,13 +272,14 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     stopping: connections.stopping,
     get connectionCount() { return connections.size; },
     address: () => (listener.address() ?? undefined) as net.AddressInfo | undefined,
-    reloadCertificates: () => { if (security) secure?.setSecureContext(tlsOptions(security.tls())); },
+    take: accept,
+    reloadCertificates: () => { if (security && security !== "elsewhere") secure?.setSecureContext(tlsOptions(security.tls())); },
     async run(signal, ready) {
-      await listen();
+      if (security !== "elsewhere") await listen();
       ready();
       const sweeping = (async () => { for await (const _ of clock.every(SWEEP_MS, signal)) connections.sweep(); })();
       await aborted(signal);
-      await connections.drain(new Promise((resolve) => listener.close(() => resolve())));
+      await connections.drain(security === "elsewhere" ? Promise.resolve() : new Promise((resolve) => listener.close(() => resolve())));
       await sweeping;
     },
   };

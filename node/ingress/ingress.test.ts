@@ -1,15 +1,18 @@
 import { createServer, type IncomingMessage, request as httpRequest, type RequestListener, type Server } from "node:http";
 import * as http2 from "node:http2";
 import { type AddressInfo, connect as connectTcp } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FakeApi, fakeApi } from "../../test/fake-api.ts";
+import type { CustomResourceDefinition } from "../../core/api/gen/apiextensions.v1.ts";
 import type { Secret, Service } from "../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import type { Ingress, IngressClass, IngressSpec } from "../../core/api/gen/networking.v1.ts";
 import type { NewObject } from "../../core/api/meta/object-meta.ts";
+import type { ResourceRef } from "../../core/client/client.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
-import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SECRETS, SERVICES } from "../../core/client/resources.ts";
+import { CUSTOM_RESOURCE_DEFINITIONS, ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, SECRETS, SERVICES } from "../../core/client/resources.ts";
+import { GATEWAY_CLASSES, GATEWAY_CONTROLLER, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS, TLS_ROUTES } from "../../core/ingress/gateway-types.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
@@ -281,4 +284,54 @@ test("an alias: a Service of type ExternalName is reached by its name, but for w
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "localhost" } } as NewObject<Service>, call);
   await ingress("alias", { rules: [{ host: "alias.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "alias", port: { number: portOf(servers[0]!) } } } }] } }] });
   await eventually(() => ask("alias.test", "/"), ({ status }) => status === 502);
+});
+
+async function defineRoutes(plural: string): Promise<void> {
+  await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: `${plural}.gateway.networking.k8s.io` }, spec: { versions: [{ name: "v1", served: true }] }, status: { conditions: [{ type: "Established", status: "True" }] } } as unknown as NewObject<CustomResourceDefinition>, call);
+}
+
+test("a Gateway that an older one leaves no room is not served at the nodes' ports, whatever the host; one is, of whose ports no Service leads to the one both want", async () => {
+  const gatewayApi = "gateway.networking.k8s.io/v1", meta = (name: string, creationTimestamp: string) => ({ name, namespace: "default", creationTimestamp });
+  const gateway = async (name: string, created: string, ...listeners: readonly object[]): Promise<void> => {
+    const spec = { gatewayClassName: "gateways", listeners: listeners.map((one, i) => ({ name: `l${i}`, protocol: "HTTP" as const, port: 80, ...one })) };
+    await api.client.resource(GATEWAYS).create({ apiVersion: gatewayApi, kind: "Gateway", metadata: meta(name, created), spec }, call);
+    await api.client.resource(HTTP_ROUTES).create({ apiVersion: gatewayApi, kind: "HTTPRoute", metadata: meta(name, created), spec: { parentRefs: [{ name }], hostnames: [`${name}.gateway.test`], rules: [{ backendRefs: [{ name: "echo", port: 80 }] }] } }, call);
+  };
+  for (const ref of [GATEWAY_CLASSES, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS]) api.serve(ref as ResourceRef);
+  await defineRoutes("httproutes");
+  await api.client.resource(GATEWAY_CLASSES).create({ apiVersion: gatewayApi, kind: "GatewayClass", metadata: { name: "gateways" }, spec: { controllerName: GATEWAY_CONTROLLER } }, call);
+  await gateway("first", "2026-01-01T00:00:00Z", {}, { port: 9000 });
+  await gateway("second", "2026-01-02T00:00:00Z", {});
+  await gateway("third", "2026-01-03T00:00:00Z", { hostname: "third.gateway.test" }, { port: 9000 });
+  await eventually(() => ask("third.gateway.test", "/"), ({ status }) => status === 200);
+  expect([(await ask("first.gateway.test", "/")).status, (await ask("second.gateway.test", "/")).status]).toEqual([200, 404]);
+});
+
+test("one port for HTTPS and for TLS that is passed through: the most specific listener's host decides, and each serves what is its own", async () => {
+  const door = 10_500 + process.pid % 500, identity = await selfSigned();
+  const sealed = createTlsServer(identity, (socket) => void socket.on("error", () => undefined).end("sealed"));
+  await new Promise<void>((done) => void sealed.listen(0, "127.0.0.1", done));
+  await service("sealed", [(sealed.address() as AddressInfo).port]);
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "coracle-ingress", namespace: "kube-system" }, spec: { ports: [{ name: "gateway-8443", port: 8443, targetPort: door }] } } as NewObject<Service>, call);
+  api.serve(TLS_ROUTES as ResourceRef);
+  await defineRoutes("tlsroutes");
+  const gatewayApi = "gateway.networking.k8s.io/v1", tls = { protocol: "TLS", port: 8443, tls: { mode: "Passthrough" } } as const, https = { protocol: "HTTPS", port: 8443, tls: { certificateRefs: [{ name: "cert" }] } } as const;
+  await api.client.resource(GATEWAYS).create({ apiVersion: gatewayApi, kind: "Gateway", metadata: { name: "mixed", namespace: "default" }, spec: { gatewayClassName: "gateways", listeners: [{ name: "rest", ...tls }, { name: "web", ...https, hostname: "*.web.mixed.test" }, { name: "not", ...tls, hostname: "not.web.mixed.test" }] } }, call);
+  const route = { parentRefs: [{ name: "mixed" }], hostnames: ["a.web.mixed.test", "not.web.mixed.test", "other.mixed.test"] };
+  await api.client.resource(HTTP_ROUTES).create({ apiVersion: gatewayApi, kind: "HTTPRoute", metadata: { name: "mixed", namespace: "default" }, spec: { ...route, rules: [{ backendRefs: [{ name: "echo", port: 80 }] }] } }, call);
+  await api.client.resource(TLS_ROUTES).create({ apiVersion: gatewayApi, kind: "TLSRoute", metadata: { name: "mixed", namespace: "default" }, spec: { ...route, rules: [{ backendRefs: [{ name: "sealed", port: 80 }] }] } }, call);
+  const asked = (servername: string, host = servername, method = "GET", body = ""): Promise<string> => new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connectTls({ host: "127.0.0.1", port: door, servername, rejectUnauthorized: false }, () => void socket.write(`${method} / HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\ncontent-length: ${body.length}\r\n\r\n${body}`));
+    socket.on("data", (bytes: Buffer) => (text += bytes.toString())).on("error", reject).on("close", () => resolve(text));
+  });
+  await eventually(() => asked("other.mixed.test"), (text) => text === "sealed");
+  expect([await asked("not.web.mixed.test"), (await asked("a.web.mixed.test")).slice(0, 12), (await asked("b.web.mixed.test")).slice(0, 12), (await asked("a.web.mixed.test", "other.mixed.test")).slice(0, 12)]).toEqual(["sealed", "HTTP/1.1 200", "HTTP/1.1 404", "HTTP/1.1 421"]);
+  const posted = await asked("a.web.mixed.test", "a.web.mixed.test", "POST", "x".repeat(1_000_000));
+  expect([posted.length > 1_000_000, posted.includes('"x-forwarded-proto":"https"'), posted.includes('"x-forwarded-port":"8443"')]).toEqual([true, true, true]);
+  const session = http2.connect(`https://127.0.0.1:${door}`, { servername: "a.web.mixed.test", rejectUnauthorized: false });
+  const status = await new Promise((resolve, reject) => void session.on("error", reject).request({ ":path": "/", ":authority": "a.web.mixed.test" }).on("response", (headers) => resolve(headers[":status"])).resume().end());
+  expect(status).toBe(200);
+  session.close();
+  sealed.close();
 });

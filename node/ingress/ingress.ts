@@ -8,7 +8,7 @@
  *
  * API: https://kubernetes.io/docs/concepts/services-networking/ingress/
  */
-import { labelsOf, type ObjectKey, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
+import { keyOf, labelsOf, type ObjectKey, objectKey, splitKey } from "../../core/api/meta/object-meta.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { CONFIG_MAPS, ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
@@ -72,7 +72,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
   const router = new Router({
-    table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, resolve: (backend) => resolver.resolve(backend),
+    table: ({ door }) => open.find(({ target }) => target === door)?.table ?? NOTHING, names: ({ door }) => open.find(({ target }) => target === door)?.names ?? NOTHING, resolve: (backend) => resolver.resolve(backend),
     trust: (tls) => upstreamTls(tls, (key) => authorities.get(key)), load: (endpoint) => upstreams.load(endpoint), random,
   });
   const served = {
@@ -86,13 +86,14 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     const objects = gateways.objects();
     if (!objects) return { listeners: [], fronts: NO_FRONTS, doors: [] };
     const spaces = new Map([...informers.of(NAMESPACES).list()].map((one) => [one.metadata.name, labelsOf(one)]));
+    const ofGateways = objects.gateways.map(keyOf).flatMap((key) => doorsOf(services.get(objectKey(splitKey(key).namespace, ownServiceName(key))), key));
+    const doors = [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways], given = new Set(doors.map(({ port }) => port));
     const { listeners, fronts } = planGateways({
-      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: () => undefined, hasSecureIngress,
+      ...objects, namespaces: spaces, addressesOf: () => [], portProblem: (port) => (given.has(port) ? undefined : `no Service leads to port ${port}`), hasSecureIngress,
       serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, authorityProblem: () => undefined,
       isGranted: grants(objects.grants),
     });
-    const ofGateways = [...fronts.own.keys()].flatMap((key) => doorsOf(services.get(objectKey(splitKey(key).namespace, ownServiceName(key))), key));
-    return { listeners, fronts, doors: [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways] };
+    return { listeners, fronts, doors };
   }
 
   function compile(): void {

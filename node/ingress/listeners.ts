@@ -1,19 +1,20 @@
 /** The listeners of the ingress: one for each door on each address, opened and closed as doors come and go. One that cannot listen says so, and tries again. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { createSecureContext, type SecureContext } from "node:tls";
 import type { Duplex } from "node:stream";
 import type { Protocol } from "../../core/ingress/gateway-fronts.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Connection } from "../../core/net/connections.ts";
-import { type Http1Seat, httpServer, httpsServer } from "../../core/net/http-server.ts";
-import type { TlsMaterial } from "../../core/net/tls.ts";
+import { type Http1Seat, httpServer, httpsServer, seatedServer } from "../../core/net/http-server.ts";
+import { type TlsMaterial, tlsOptions } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Certificates } from "./certificates.ts";
 import type { OpenDoor } from "./doors.ts";
 import type { Forwarder } from "./forward.ts";
 import { Http1Front, type Http1FrontDeps } from "./http1-front.ts";
-import { passthroughServer } from "./passthrough.ts";
+import { passthroughServer, type WebSeat } from "./passthrough.ts";
 
 export interface ListenersOptions {
   readonly addresses: readonly string[];
@@ -38,13 +39,13 @@ export class Listeners {
   readonly #closing = new Set<Promise<void>>();
   #material: TlsMaterial | undefined;
   /** By door. */
-  #terminated: ReadonlyMap<number, ReadonlySet<string>> = new Map();
+  #doors: ReadonlyMap<number, Pick<OpenDoor, "terminated" | "web">> = new Map();
 
   constructor(options: ListenersOptions) { this.#options = options; }
 
   /** Listens at these doors and no others; those that are closed may be left by their clients meanwhile. */
-  async use(doors: readonly Pick<OpenDoor, "target" | "port" | "protocol" | "terminated">[]): Promise<void> {
-    this.#terminated = new Map(doors.map(({ target, terminated }) => [target, terminated]));
+  async use(doors: readonly Pick<OpenDoor, "target" | "port" | "protocol" | "terminated" | "web">[]): Promise<void> {
+    this.#doors = new Map(doors.map((one) => [one.target, one]));
     const { addresses, material, log } = this.#options;
     const gone = [...this.#open.values()].filter(({ door, port, protocol }) => !doors.some((one) => one.target === door && one.port === port && one.protocol === protocol));
     for (const { door, port, stop, lives } of gone) {
@@ -85,15 +86,27 @@ export class Listeners {
   #server(host: string, { door, port, protocol }: Pick<Listening, "door" | "port" | "protocol">): Pick<Runnable, "run"> {
     const { certificates, forwarder, front, clock, log } = this.#options;
     const secure = protocol !== "HTTP";
-    if (protocol === "TLS" || protocol === "TCP")
-      return passthroughServer({ host, door, port, named: protocol === "TLS", ends: (listener) => this.#terminated.get(door)?.has(listener) ?? false, contextFor: (name) => certificates.contextFor(name, door), ...front });
     const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName });
     const options = {
-      host, port: door, portFlag: "--disable=ingress", clock, log, limits: { drainMs: DRAIN_MS },
+      clock, log, limits: { drainMs: DRAIN_MS },
       http1: (socket: Socket, seat: Http1Seat) => void new Http1Front(socket, seat, caller(seat.connection), front),
       handler: (request: IncomingMessage, response: ServerResponse, connection: Connection) => void forwarder.handle(request, response, caller(connection)),
       upgrade: (request: IncomingMessage, socket: Duplex, { head, connection }: { readonly head: Buffer; readonly connection: Connection }) => void forwarder.upgrade(request, socket, { head, caller: caller(connection) }),
     };
-    return secure ? httpsServer({ ...options, tls: () => this.#material!, certificateFor: (name) => certificates.contextFor(name, door) }) : httpServer(options);
+    const certificateFor = (name: string): SecureContext | undefined => certificates.contextFor(name, door), at = { host, port: door, portFlag: "--disable=ingress" };
+    if (protocol === "HTTP") return httpServer({ ...options, ...at });
+    if (protocol === "HTTPS") return httpsServer({ ...options, ...at, tls: () => this.#material!, certificateFor });
+    const web = seatedServer(options), fallback = createSecureContext(tlsOptions(this.#material!)), seat: WebSeat = { contextFor: (name) => certificateFor(name) ?? fallback, take: (client) => web.take(client) };
+    const passing = passthroughServer({
+      host, door, port, named: protocol === "TLS", ends: (listener) => this.#doors.get(door)?.terminated.has(listener) ?? false, contextFor: certificateFor,
+      web: (listener) => (this.#doors.get(door)?.web.has(listener) ? seat : undefined), ...front,
+    });
+    return {
+      async run(signal, ready) {
+        const stop = new AbortController(), seated = web.run(stop.signal, () => {});
+        await passing.run(signal, ready).finally(() => stop.abort());
+        await seated;
+      },
+    };
   }
 }

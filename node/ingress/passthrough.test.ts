@@ -58,7 +58,7 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
       planName: (name) => (name === "web.example" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : name.endsWith("ended.example") ? { endpoints: [{ address: "127.0.0.1", port: plain }], tls: undefined } : undefined),
       listenerOf: (name) => name, pick: (endpoints) => endpoints[0]!,
     },
-    ends: (listener) => listener.endsWith("ended.example"), contextFor: (name) => (name === "ended.example" ? tls.createSecureContext(identity) : undefined),
+    ends: (listener) => listener.endsWith("ended.example"), contextFor: (name) => (name === "ended.example" ? tls.createSecureContext(identity) : undefined), web: () => undefined,
   });
   const { promise: ready, resolve } = Promise.withResolvers<void>();
   const life = server.run(stop.signal, resolve);
@@ -84,7 +84,7 @@ test("connections of a listener for TCP are joined with an endpoint's as they ar
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController();
   const server = passthroughServer({
-    host: "127.0.0.1", door: port, port: 25, named: false, clock, log, upstreams: { begin: () => undefined, end: () => undefined }, ends: () => true, contextFor: () => undefined,
+    host: "127.0.0.1", door: port, port: 25, named: false, clock, log, upstreams: { begin: () => undefined, end: () => undefined }, ends: () => true, contextFor: () => undefined, web: () => undefined,
     router: { planName: (name) => (name === "" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : undefined), listenerOf: () => "", pick: (endpoints) => endpoints[0]! },
   });
   const { promise: ready, resolve } = Promise.withResolvers<void>();

@@ -1,6 +1,7 @@
 /**
  * A listener for TLS with whatever in it: by the name a client asks for its connection is joined with one of an endpoint's, as it comes, or once TLS has ended here, if that is what
- * the listener of this name does. A client that asks for none we know, or speaks no TLS, is hung up on. A listener for TCP reads nothing: all its connections are joined.
+ * the listener of this name does; or it is a listener's for HTTPS, and handed over once TLS has ended. A client that asks for none we know, or speaks no TLS, is hung up on. A listener
+ * for TCP reads nothing: all its connections are joined.
  */
 import { createServer, type Socket } from "node:net";
 import { type SecureContext, TLSSocket } from "node:tls";
@@ -26,11 +27,18 @@ export interface PassthroughOptions {
   /** Whether TLS ends here for this listener, and what it shows to who asks for that name. */
   readonly ends: (listener: string) => boolean;
   readonly contextFor: (serverName: string) => SecureContext | undefined;
+  /** Who serves this listener's connections, if it is one for HTTPS. */
+  readonly web: (listener: string) => WebSeat | undefined;
   /** Counts what is under way. */
   readonly upstreams: Pick<Upstreams, "begin" | "end">;
   readonly clock: Clock;
   readonly log: Log;
 }
+
+/** `take`: the connection is the callee's from here on. */
+export interface WebSeat { readonly contextFor: (serverName: string) => SecureContext; readonly take: (client: TLSSocket) => void }
+
+interface Hello { readonly name: string; readonly bytes: Buffer }
 
 const CONNECTIONS_MAX = 10_000;
 /** As long as a handshake may take elsewhere. */
@@ -39,7 +47,7 @@ const KEEP_ALIVE_MS = 30_000;
 const NOTHING = Buffer.alloc(0);
 
 /** Its connections end with it. */
-export function passthroughServer({ host, door, port, named, router, ends, contextFor, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
+export function passthroughServer({ host, door, port, named, router, ends, contextFor, web, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
   const sockets = new Set<Socket>(), stop = new AbortController();
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
     sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
@@ -52,9 +60,12 @@ export function passthroughServer({ host, door, port, named, router, ends, conte
 
   async function serve(socket: Socket): Promise<void> {
     const hello = named ? await helloOf(socket, clock) : { name: "", bytes: NOTHING }, caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: named, door, port };
-    const plan = hello && router.planName(hello.name, caller);
+    if (!hello) return void socket.destroy();
+    const listener = named ? router.listenerOf(hello.name, caller) : "", seat = named ? web(listener) : undefined;
+    if (seat) return await handOver(socket, hello, seat);
+    const plan = router.planName(hello.name, caller);
     if (!plan) return void socket.destroy();
-    const { endpoints, tls } = plan, here = named && ends(router.listenerOf(hello.name, caller));
+    const { endpoints, tls } = plan, here = named && ends(listener);
     const client = here ? await secured(socket, hello.bytes, { context: contextFor(hello.name), clock }) : socket;
     if (!client) return void socket.destroy();
     let failure: unknown;
@@ -74,6 +85,14 @@ export function passthroughServer({ host, door, port, named, router, ends, conte
     throw failure;
   }
 
+  async function handOver(socket: Socket, { name, bytes }: Hello, { contextFor: contextOf, take }: WebSeat): Promise<void> {
+    const client = await secured(socket, bytes, { context: contextOf(name), clock, alpn: ["h2", "http/1.1"] });
+    if (!client || stop.signal.aborted) return void socket.destroy();
+    sockets.delete(socket); // and ends as those who have it now see fit
+    socket.once("close", () => client.destroy()); // of HTTP/2 it would not be heard
+    take(client);
+  }
+
   return {
     async run(signal, ready) {
       await new Promise<void>((resolve, reject) => void server.once("error", reject).listen({ host, port: door }, resolve));
@@ -89,19 +108,19 @@ export function passthroughServer({ host, door, port, named, router, ends, conte
 }
 
 /** The client's connection without TLS, which began with `hello`. Undefined: there is no certificate for it, or it does not come to an agreement. */
-async function secured(socket: Socket, hello: Buffer, { context, clock }: { readonly context: SecureContext | undefined; readonly clock: Clock }): Promise<TLSSocket | undefined> {
+async function secured(socket: Socket, hello: Buffer, { context, clock, alpn }: { readonly context: SecureContext | undefined; readonly clock: Clock; readonly alpn?: readonly string[] }): Promise<TLSSocket | undefined> {
   if (!context) return undefined;
   const { promise, resolve } = Promise.withResolvers<TLSSocket | undefined>();
   socket.unshift(hello);
-  const client = new TLSSocket(socket, { isServer: true, secureContext: context });
+  const client = new TLSSocket(socket, { isServer: true, secureContext: context, ...(alpn && { ALPNProtocols: [...alpn] }) });
   const late = clock.after(HELLO_MS, () => resolve(undefined));
   client.once("secure", () => resolve(client)).on("error", () => client.destroy()).once("close", () => resolve(undefined));
   return await promise.finally(() => late.cancel());
 }
 
 /** What the client says first, and the name in it; the socket is paused then. Undefined: it is no TLS, or does not come. */
-async function helloOf(socket: Socket, clock: Clock): Promise<{ readonly name: string; readonly bytes: Buffer } | undefined> {
-  const { promise, resolve } = Promise.withResolvers<{ readonly name: string; readonly bytes: Buffer } | undefined>();
+async function helloOf(socket: Socket, clock: Clock): Promise<Hello | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Hello | undefined>();
   let came: Buffer = Buffer.alloc(0);
   const onData = (bytes: Buffer): void => {
     came = Buffer.concat([came, bytes]);

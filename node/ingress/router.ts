@@ -13,6 +13,8 @@ import type { UpstreamTls } from "./upstreams.ts";
 
 export interface RouterDeps {
   readonly table: (caller: Caller) => RouteTable;
+  /** Of connections nobody reads. */
+  readonly names: (caller: Caller) => RouteTable;
   /** Undefined: there is no such Service, or it has no such port. */
   readonly resolve: (backend: Backend) => Resolved | undefined;
   /** Undefined: there is nobody whom it may trust. */
@@ -58,9 +60,8 @@ export class Router {
   readonly #deps: RouterDeps;
   constructor(deps: RouterDeps) { this.#deps = deps; }
 
-  plan(asked: Asked | undefined, caller: Caller): Planned {
+  plan(asked: Asked | undefined, caller: Caller, table = this.#deps.table(caller)): Planned {
     if (!asked) return { type: "fail", status: 400 };
-    const table = this.#deps.table(caller);
     if (caller.serverName !== undefined && caller.serverName !== asked.host && table.claimOf(caller.serverName) !== table.claimOf(asked.host)) return { type: "fail", status: 421 }; // RFC 9110 section 15.5.20
     const route = table.find(asked);
     if (!route) return { type: "fail", status: 404 };
@@ -85,12 +86,12 @@ export class Router {
 
   /** Where bytes go that nobody here reads, by the name that was asked for, and how. */
   planName(host: string, caller: Caller): Pick<Forwarding, "endpoints" | "tls"> | undefined {
-    const plan = this.plan({ host, authority: host, target: "/", path: "/", method: "", header: () => undefined, query: () => undefined }, caller);
+    const plan = this.plan({ host, authority: host, target: "/", path: "/", method: "", header: () => undefined, query: () => undefined }, caller, this.#deps.names(caller));
     return plan.type === "forward" ? plan : undefined;
   }
 
   /** The most specific listener's host that this name is; "" any. */
-  listenerOf(name: string, caller: Caller): string { return this.#deps.table(caller).claimOf(name); }
+  listenerOf(name: string, caller: Caller): string { return this.#deps.names(caller).claimOf(name); }
 
   /** The one with fewer requests under way, of two that are drawn. */
   pick(endpoints: readonly Endpoint[]): Endpoint {

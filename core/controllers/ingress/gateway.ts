@@ -57,13 +57,11 @@ export function gatewayController({ client, informers, clock, source, reserved }
 
   const addressesOfService = (service: Readonly<Service> | undefined): string[] => (service?.status?.loadBalancer?.ingress ?? []).flatMap(({ ip, hostname }) => ip ?? hostname ?? []);
 
-  /** Its own first: only there is everything that it asks for. */
-  function addressesOf(gateway: ObjectKey, hasOwn: boolean): string[] {
-    const shared = addressesOfService(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)));
-    if (!hasOwn) return shared;
+  /** Where nobody gives its own Service an address outside, it is reached from inside the cluster. */
+  function addressesOf(gateway: ObjectKey, hasOwn: boolean): readonly string[] {
+    if (!hasOwn) return addressesOfService(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)));
     const service = services.get(objectKey(splitKey(gateway).namespace, ownServiceName(gateway))), balanced = addressesOfService(service);
-    const own = balanced.length > 0 ? balanced : (service?.spec?.clusterIPs ?? []);
-    return own.length === 0 ? [] : [...own, ...shared];
+    return balanced.length > 0 ? balanced : (service?.spec?.clusterIPs ?? []);
   }
 
   async function writeRoute<R extends AnyRoute>(resource: ResourceClient<R>, route: R, ours: readonly PlannedParent[], signal: AbortSignal): Promise<void> {

@@ -3,8 +3,8 @@
  *
  *   Services, Nodes, EndpointSlices ─▶ planLoadBalancer ─▶ status.loadBalancer.ingress, or why there is none
  *
- * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. What the ingress wants, no Gateway of its own has: that one is reached at its own
- * address as well. Ports the cluster itself is reached at are not given away.
+ * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. What the ingress wants, the Service of a single Gateway has not, however old it is.
+ * Ports the cluster itself is reached at are not given away.
  */
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";

@@ -41,7 +41,7 @@ test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalan
   ["a port the cluster needs", { ports: [{ port: 6443, protocol: "TCP" }] }, {}, "port 6443/TCP of the nodes is the API server's"],
   ["a port an older service has", {}, { rivals: [service("old", {}, "2025-01-01T00:00:00Z")] }, "port 80/TCP of the nodes is used by service default/old"],
   ["a port that a service of the same second has got", {}, { rivals: [{ ...service("zoo"), status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } }] }, "port 80/TCP of the nodes is used by service default/zoo"],
-  ["a port of the ingress's, whatever is older: what a Gateway of its own has there as well is reached at its own address", {}, { rivals: [gatewayService("2025-01-01T00:00:00Z"), ingressService] }, "port 80/TCP of the nodes is used by service kube-system/coracle-ingress"],
+  ["a port of the ingress's, whatever is older: a Gateway with a Service of its own is reached inside the cluster then", {}, { rivals: [gatewayService("2025-01-01T00:00:00Z"), ingressService] }, "port 80/TCP of the nodes is used by service kube-system/coracle-ingress"],
   ["a port that nobody but a younger Gateway wants", {}, { rivals: [gatewayService("2027-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
   ["the same port of another protocol", {}, { rivals: [service("old", { ports: [{ port: 80, protocol: "UDP" }] }, "2025-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
 ])("%s", (_, spec, world, expected) => {
