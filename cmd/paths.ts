@@ -4,6 +4,7 @@ import { join } from "node:path";
 export function paths(dataDir: string) {
   return {
     dataDir,
+    server: join(dataDir, "server"),
     store: join(dataDir, "server", "db"),
     tls: join(dataDir, "server", "tls"),
     encryption: join(dataDir, "server", "encryption.yaml"),

@@ -26,6 +26,7 @@ import { engineMemory } from "./engine-memory.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
+import { ownDirectory } from "./own-directory.ts";
 import { paths } from "./paths.ts";
 import { shutdownDelay } from "./shutdown-delay.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
@@ -43,6 +44,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
   const mode = kubeconfigMode(settings);
   const where = paths(settings.dataDir);
+  ownDirectory(where);
   makeDataDirectory(settings.dataDir, where.native);
   setNativeDirectory(where.native);
 

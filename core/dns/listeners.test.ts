@@ -1,5 +1,5 @@
 import { createSocket } from "node:dgram";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { expect, test } from "vitest";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { type Log, silentLog } from "../observe/log.ts";
@@ -66,5 +66,23 @@ test("over TCP a client that does not take its answers has no more of its questi
   socket.resume();
   await expect.poll(() => got, { timeout: 20_000 }).toBe(count * (answer.length + 2));
   socket.destroy();
+  await open.close();
+});
+
+test("over TCP clients who only hold on keep nobody out: the first of them gives way", async () => {
+  const { port, close } = await free();
+  close();
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => message });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const holding = await Promise.all(Array.from({ length: 300 }, () => new Promise<Socket>((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => resolve(socket));
+    socket.on("error", () => undefined).write(Uint8Array.of(0));
+  })));
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    const socket = connect(port, "127.0.0.1", () => void socket.write(Uint8Array.of(0, 1, 7)));
+    socket.on("error", reject).on("close", () => reject(new Error("hung up on"))).on("data", (bytes) => resolve(bytes as Buffer));
+  });
+  expect([...answer]).toEqual([0, 1, 7]);
+  for (const socket of holding) socket.destroy();
   await open.close();
 });

@@ -1,7 +1,7 @@
 /**
  * Sockets on which questions arrive: UDP and TCP for each address. An address that is not there (yet), or a port that is taken, is tried again at the next update.
  *
- * TCP connections are few, short and bounded, closed when quiet. Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
+ * TCP connections are few, short and bounded, closed when quiet; whoever comes when there are too many takes the place of who came first, so that none who only holds on keeps others out. Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
  */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
@@ -63,7 +63,12 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     });
     const connections = new Set<Socket>();
     const tcp = createServer((socket) => {
-      if (connections.size >= CONNECTIONS_MAX || !mayAsk(socket.remoteAddress ?? "")) return void socket.destroy();
+      if (!mayAsk(socket.remoteAddress ?? "")) return void socket.destroy();
+      const [first] = connections;
+      if (first && connections.size >= CONNECTIONS_MAX) {
+        connections.delete(first);
+        first.destroy();
+      }
       connections.add(socket);
       socket.on("close", () => connections.delete(socket));
       socket.on("error", () => socket.destroy());

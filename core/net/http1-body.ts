@@ -14,6 +14,8 @@ const LF = 10;
 const LINE_BYTES_MAX = 4096;
 const TRAILER_BYTES_MAX = 16 * 1024;
 const SIZE_LINE = /^([0-9a-fA-F]{1,12})(?:;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
+/** What may not stand there: where a message ends, for whom it is, who sent it. There are readers who take trailers for headers. Source: RFC 9110 section 6.5.1 */
+const HEADERS_ONLY = /^(content-length|transfer-encoding|host|authorization|forwarded|x[-_]real[-_]ip|x[-_]forwarded[-_][^:]*):/i;
 const TRAILER_LINE = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
 
 export class BodyEnd {
@@ -75,7 +77,7 @@ export class BodyEnd {
     } else if (line === "\r\n") this.done = true;
     else {
       this.#trailerBytes += line.length;
-      if (this.#trailerBytes > TRAILER_BYTES_MAX || !TRAILER_LINE.test(line)) throw new Error("malformed trailer");
+      if (this.#trailerBytes > TRAILER_BYTES_MAX || !TRAILER_LINE.test(line) || HEADERS_ONLY.test(line)) throw new Error("malformed trailer");
     }
   }
 }

@@ -7,9 +7,16 @@ import type { HeaderPairs } from "../../core/net/response-head.ts";
 /** Source: RFC 9110 section 7.6.1 */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"]);
 /** What a client says of itself and we know better. Trusting it would let everyone choose the address they come from. */
-const OURS: ReadonlySet<string> = new Set(["host", "expect", "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-server", "x-real-ip"]);
+const OURS: ReadonlySet<string> = new Set(["host", "expect", "forwarded", "x-real-ip"]);
+const OURS_PREFIX = "x-forwarded-";
 
 export function isHopByHop(name: string): boolean { return HOP_BY_HOP.has(name); }
+
+/** To those who are told of headers as variables of an environment (CGI, WSGI) a line is a dash: X_Real_IP would be what we say, too. */
+function isOurs(name: string): boolean {
+  const read = name.includes("_") ? name.replaceAll("_", "-") : name;
+  return OURS.has(read) || read.startsWith(OURS_PREFIX);
+}
 
 /** `door`: the port of this node that it came to; `port`: the one that leads there from outside; `serverName`: asked for with TLS. */
 export interface Caller { readonly remoteAddress: string; readonly secure: boolean; readonly door: number; readonly port: number; readonly serverName?: string | undefined }
@@ -82,7 +89,7 @@ export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, se
   const pairs: [string, string][] = [["host", host]];
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || name.startsWith(":") || HOP_BY_HOP.has(name) || OURS.has(name) || named?.has(name)) continue;
+    if (value === undefined || name.startsWith(":") || HOP_BY_HOP.has(name) || isOurs(name) || named?.has(name)) continue;
     if (!Array.isArray(value)) pairs.push([name, value]);
     else if (name === "cookie") pairs.push([name, value.join("; ")]);
     else for (const one of value) pairs.push([name, one]);
@@ -104,7 +111,7 @@ export function requestText({ method, fields, named, framing, length }: RequestH
   let trailers = "";
   const lines = passedOn(fields, edits, "request", ({ name, value }) => {
     if (name === "te" && /\btrailers\b/i.test(value)) trailers = "te: trailers\r\n";
-    return !OURS.has(name) && !named?.has(name);
+    return !isOurs(name) && !named?.has(name);
   });
   return `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${lines}${trailers}${framingLine(framing, length)}x-forwarded-for: ${remoteAddress}\r\nx-forwarded-host: ${authority}\r\nx-forwarded-port: ${portOf(authority, port)}\r\nx-forwarded-proto: ${secure ? "https" : "http"}\r\nx-real-ip: ${remoteAddress}\r\n\r\n`;
 }
