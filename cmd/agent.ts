@@ -47,7 +47,7 @@ import { kubeletSettings } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
-import { ownDirectory } from "./own-directory.ts";
+import { NOT_OURS, ownDirectory } from "./own-directory.ts";
 import { paths } from "./paths.ts";
 import { proxyEnvironment } from "./proxy-environment.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
@@ -78,7 +78,8 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);
-  ownDirectory(where);
+  const stranger = ownDirectory(where);
+  if (stranger) log.warn(NOT_OURS, { dataDir: settings.dataDir, ...stranger });
   giveLoneAddress(settings, log);
   const node = await thisNode(settings, { log });
   const checkpoint = join(where.agent, "checkpoint");

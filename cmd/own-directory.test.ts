@@ -34,7 +34,7 @@ test("a directory that is not there yet, and one whose links its owner made, are
   expect(lstatSync(join(dir, "data", "server", "db")).isSymbolicLink()).toBe(true);
 });
 
-test.skipIf(process.platform === "win32" || process.getuid?.() !== 0).each([["."], ["server"], ["server/db"], ["server/tls/copies"], ["agent"], ["native"], ["server/reserve.next"], ["server/db/LOG"]])("nothing begins where %s is somebody else's", (name) => {
+test.skipIf(process.platform === "win32" || process.getuid?.() !== 0).each([["server"], ["server/db"], ["server/tls/copies"], ["agent"], ["native"], ["server/reserve.next"], ["server/db/LOG"]])("nothing begins where %s is somebody else's", (name) => {
   const path = join(dir, name);
   mkdirSync(dirname(path), { recursive: true });
   if (/[.]next$|LOG$/.test(name)) writeFileSync(path, "");
@@ -43,4 +43,13 @@ test.skipIf(process.platform === "win32" || process.getuid?.() !== 0).each([["."
   expect(() => ownDirectory(paths(dir))).toThrow(`${path} belongs to user 1234`);
   chownSync(path, 0, 0);
   ownDirectory(paths(dir));
+});
+
+test.skipIf(process.platform === "win32" || process.getuid?.() !== 0)("of a disk that is somebody else's it is told, and what administrators bring may be anybody's", () => {
+  for (const name of ["server/manifests", "server/executables", "agent/images"]) chownSync(open(...name.split("/")), 1234, 1234);
+  writeFileSync(join(dir, "server/manifests/web.yaml"), "");
+  for (const path of ["server/manifests/web.yaml", "."]) chownSync(join(dir, path), 1234, 1234);
+  expect(ownDirectory(paths(dir))).toEqual({ owner: 1234 });
+  chownSync(dir, 0, 0);
+  expect(ownDirectory(paths(dir))).toBeUndefined();
 });

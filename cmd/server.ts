@@ -26,7 +26,7 @@ import { engineMemory } from "./engine-memory.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
-import { ownDirectory } from "./own-directory.ts";
+import { NOT_OURS, ownDirectory } from "./own-directory.ts";
 import { paths } from "./paths.ts";
 import { shutdownDelay } from "./shutdown-delay.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
@@ -44,12 +44,13 @@ export async function server(argv: readonly string[]): Promise<number> {
   process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
   const mode = kubeconfigMode(settings);
   const where = paths(settings.dataDir);
-  ownDirectory(where);
+  const stranger = ownDirectory(where);
   makeDataDirectory(settings.dataDir, where.native);
   setNativeDirectory(where.native);
 
   const log = stderrLog(settings.logLevel);
   lastWords(process, log);
+  if (stranger) log.warn(NOT_OURS, { dataDir: settings.dataDir, ...stranger });
   const { signal: asked, reason } = stopSignal(process);
   const stop = shutdownDelay({ asked, ms: apiServerArgs(settings.kubeApiserverArg).durationMs("shutdown-delay-duration") ?? 0, clock: systemClock }), { signal } = stop;
   const systemd = toldBySystemd(process.env, process.pid);
