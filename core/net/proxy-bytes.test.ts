@@ -42,3 +42,20 @@ test("who goes on sending though nobody is there any more is cut off", async () 
   await proxyBytes(client, server, { clock: { after: () => ({ cancel: () => undefined }) } as unknown as Clock });
   expect([server.destroyed, sent > 32, sent < 128]).toEqual([true, true, true]);
 });
+
+test("what a gate lets through goes on, from the first bytes; at what it does not, both are cut off", async () => {
+  const sent: string[] = [];
+  const client = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() });
+  const server = new Duplex({ read: () => undefined, write: (chunk, _encoding, done) => { sent.push(String(chunk)); done(); } });
+  const gate = (chunk: Uint8Array): Buffer => {
+    if (Buffer.from(chunk).includes("bad")) throw new Error("bad");
+    return Buffer.from(chunk).subarray(0, 2);
+  };
+  const over = proxyBytes(client, server, { clock: { after: () => ({ cancel: () => undefined }) } as unknown as Clock, early: Buffer.from("early"), gate });
+  client.push("late");
+  await expect.poll(() => sent).toEqual(["ea", "la"]);
+  client.push("bad");
+  await over;
+  expect(sent).toEqual(["ea", "la"]);
+  expect([client.destroyed, server.destroyed]).toEqual([true, true]);
+});

@@ -6,11 +6,19 @@ import { endLingering } from "./linger.ts";
 /** So much of what comes when nobody is there any more is read on the way to its end: who goes on regardless is cut off. More than what was under way, some MB. */
 const UNHEARD_BYTES_MAX = 64 * 1024 * 1024;
 
-/** Both are closed when it resolves. `early` is what `a` had sent before it was handed over. */
-export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly clock: Clock; readonly early?: Uint8Array }): Promise<void> {
+interface Options {
+  readonly clock: Clock;
+  /** What `a` had sent before it was handed over. */
+  readonly early?: Uint8Array;
+  /** What of the bytes that `a` sends goes on to `b` by now. Throws for what must not: then both are cut off. */
+  readonly gate?: (chunk: Uint8Array) => Buffer;
+}
+
+/** Both are closed when it resolves. */
+export function proxyBytes(a: Duplex, b: Duplex, { clock, early, gate }: Options): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const closed = new Set<Duplex>();
-  if (early && early.length > 0) b.write(early);
+  if (early && early.length > 0) pass(a, b, early);
   forward(a, b);
   forward(b, a);
   return promise;
@@ -18,7 +26,7 @@ export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly cl
   function forward(from: Duplex, to: Duplex): void {
     from.on("data", (chunk: Buffer) => {
       if (!to.writable) return;
-      if (!to.write(chunk)) from.pause();
+      if (!pass(from, to, chunk)) from.pause();
     });
     to.on("drain", () => from.resume());
     from.on("end", () => endLingering(to, clock));
@@ -26,6 +34,19 @@ export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly cl
     from.on("close", () => onClose(from, to));
     if (from.destroyed) queueMicrotask(() => onClose(from, to));
     else from.resume();
+  }
+
+  /** False: no more for now. */
+  function pass(from: Duplex, to: Duplex, chunk: Uint8Array): boolean {
+    if (!gate || from !== a) return to.write(chunk);
+    try {
+      const through = gate(chunk);
+      return through.length === 0 || to.write(through);
+    } catch {
+      a.destroy();
+      b.destroy();
+      return true;
+    }
   }
 
   function onClose(from: Duplex, to: Duplex): void {

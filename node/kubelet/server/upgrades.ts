@@ -1,7 +1,7 @@
 /**
  * exec, attach and port-forward: the client's connection is joined with one to the runtime's streaming server.
  *
- *   SPDY/3.1, WebSocket v3 and older       the runtime speaks them too: bytes go through as they are
+ *   SPDY/3.1, WebSocket v3 and older       the runtime speaks them too: bytes go through as they are, SPDY's once spdy-gate.ts has seen them
  *   WebSocket v5, v4 .channel.k8s.io       stream-translator.ts
  *   WebSocket SPDY/3.1+portforward.k8s.io  the payload of the messages is a SPDY connection
  *
@@ -20,6 +20,7 @@ import { headerOf } from "../../../core/net/header-of.ts";
 import { http1Request, type Http1Response } from "../../../core/net/http1-client.ts";
 import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
 import type { HeaderPairs } from "../../../core/net/response-head.ts";
+import { spdyGate } from "../../../core/net/spdy/spdy-gate.ts";
 import { webSocket, webSocketAnswer, webSocketProblem } from "../../../core/net/websocket.ts";
 import { CriError } from "../../cri/client.ts";
 import type { KubeletApi, PodName, StreamOptions } from "../kubelet-api.ts";
@@ -121,12 +122,18 @@ interface End { readonly socket: Duplex; readonly early: Uint8Array }
 /** Messages on one side, their bytes on the other. */
 function tunnel(client: End, runtime: End, clock: Clock): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const backend = runtime.socket;
+  const backend = runtime.socket, gate = spdyGate();
   const peer = webSocket(client.socket, {
     early: client.early, clock,
     message(data, type) {
       if (type !== "binary") return peer.close(1003, "expected binary data");
-      if (backend.writable && !backend.write(data)) peer.pause();
+      try {
+        const through = gate(data);
+        if (through.length > 0 && backend.writable && !backend.write(through)) peer.pause();
+      } catch {
+        peer.close(1002, "not SPDY");
+        backend.destroy();
+      }
     },
     drain: () => void backend.resume(),
     closed() {
@@ -159,7 +166,8 @@ function join(socket: Duplex, head: Buffer, response: Http1Response, clock: Cloc
   }
   const { connection, early } = response.upgraded;
   if (early.length > 0) socket.write(early);
-  return proxyBytes(socket, connection, { clock, early: head });
+  const speaks = response.headers.find(([name]) => name.toLowerCase() === "upgrade")?.[1] ?? "";
+  return proxyBytes(socket, connection, { clock, early: head, ...(/^websocket$/i.test(speaks) ? {} : { gate: spdyGate() }) });
 }
 
 async function open(url: URL, { method, headers }: { readonly method: string; readonly headers: HeaderPairs }, clock: Clock, signal: AbortSignal): Promise<Http1Response> {
