@@ -102,7 +102,7 @@ test.skipIf(!canOverlay || !has("systemctl"))("in an image that boots later it i
 mkdir -p /var/disk; ln -s /var/disk '/var/a disk'
 CONTAINERD_HTTPS_PROXY=http://proxy:3128 INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh --node-name 'a $b' --data-dir '/var/a disk'
 readlink /etc/systemd/system/multi-user.target.wants/coracle.service; grep -E "^(ExecStart|RequiresMountsFor|OnFailure)=" /etc/systemd/system/coracle.service; grep -E "^ExecStart=.*systemctl|^PartOf=" /etc/systemd/system/coracle-retry.service; cat /etc/coracle/coracle.env; ps -eo args | grep -c '[c]oracle server' || true
-coracle-uninstall >/dev/null; find /etc/systemd/system -name 'coracle*'`);
+touch /etc/systemd/system/coracle-retry.service.new; coracle-uninstall >/dev/null; find /etc/systemd/system -name 'coracle*'`);
   expect(out.split("\n").slice(-10)).toEqual([
     "[coracle] installed, not started; the next boot starts it", "/etc/systemd/system/coracle.service", 'RequiresMountsFor="/var/a disk" "/var/disk"', "OnFailure=coracle-retry.service",
     'ExecStart=/usr/local/bin/coracle "server" "--node-name" "a $$b" "--data-dir" "/var/a disk"', "PartOf=coracle.service", "ExecStart=/bin/systemctl --no-block start coracle.service", "CONTAINERD_HTTPS_PROXY='http://proxy:3128'", "0", "",

@@ -92,6 +92,7 @@ stop_service() {
 
 remove_units() {
   remove /etc/init.d/coracle /etc/logrotate.d/coracle
+  for unit in /etc/init.d/coracle /etc/systemd/system/coracle.service /etc/systemd/system/coracle-retry.service; do remove "$unit.new"; done # of an installer that a power cut ended
   if [ -f /etc/systemd/system/coracle.service ]; then
     remove /etc/systemd/system/coracle.service /etc/systemd/system/coracle-retry.service
     ! have systemctl || systemctl daemon-reload 2>/dev/null
