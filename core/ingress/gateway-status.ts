@@ -28,8 +28,10 @@ export interface PlannedGatewayStatus {
 const ROUTE_KINDS: Readonly<Record<Protocol, readonly string[]>> = { HTTP: ["HTTPRoute", "GRPCRoute"], HTTPS: ["HTTPRoute", "GRPCRoute"], TLS: ["TLSRoute"], TCP: ["TCPRoute"] };
 const ADDRESS_TYPES: ReadonlySet<string> = new Set(["IPAddress", "Hostname"]);
 
-/** `at`: where it is reached. */
-export function gatewayStatus({ metadata: { generation: observedGeneration = 0 }, spec }: Gateway, listeners: readonly Accepted[], at: readonly string[]): PlannedGatewayStatus {
+/** `alone`: at a Service of its own, because on some port nothing tells it apart from an older Gateway. */
+export interface Reached { readonly at: readonly string[]; readonly alone: boolean }
+
+export function gatewayStatus({ metadata: { generation: observedGeneration = 0 }, spec }: Gateway, listeners: readonly Accepted[], { at, alone }: Reached): PlannedGatewayStatus {
   const broken = listeners.some(({ invalid }) => invalid), working = listeners.some(({ invalid }) => !invalid);
   const refused = parametersProblem(spec.infrastructure?.parametersRef) ?? addressTypeProblem(spec.addresses) ?? (working ? undefined : { reason: "ListenersNotValid", message: "no listener can be served" });
   const { addresses, problem } = addressesFor(spec.addresses ?? [], at.map((value) => ({ type: parseIp(value) ? "IPAddress" : "Hostname", value })));
@@ -37,7 +39,7 @@ export function gatewayStatus({ metadata: { generation: observedGeneration = 0 }
     addresses: refused ? [] : addresses,
     conditions: [
       condition("Accepted", refused, { reason: broken ? "ListenersNotValid" : "Accepted", message: broken ? "some listeners cannot be served" : "Gateway is accepted", observedGeneration }),
-      condition("Programmed", refused ? { reason: "Invalid", message: refused.message } : problem, { reason: "Programmed", message: "every node serves the Gateway", observedGeneration }),
+      condition("Programmed", refused ? { reason: "Invalid", message: refused.message } : problem, { reason: "Programmed", message: alone ? "every node serves the Gateway, at a Service of its own: on a port, nothing tells it apart from an older one" : "every node serves the Gateway", observedGeneration }),
     ],
     listeners: listeners.map((one) => listenerStatus(one, observedGeneration)),
   };

@@ -87,6 +87,12 @@ test("a route is told whether it is accepted, and whether its references lead an
   expect([granted({ kind: "HTTPRoute", namespace: "default" }, { kind: "Service", namespace: "b", name: "web" }), granted({ kind: "HTTPRoute", namespace: "c" }, { kind: "Service", namespace: "b", name: "web" }), granted({ kind: "HTTPRoute", namespace: "default" }, { kind: "Service", namespace: "b", name: "db" })]).toEqual([true, false, false]);
 });
 
+test("a Gateway that nothing tells apart from an older one on a port is told why it has a Service of its own", () => {
+  const [older, younger] = [...plan([gateway({}, { port: 81 }), { ...gateway({}), metadata: meta("younger") }], []).gatewayStatus.values()];
+  const programmed = (status: typeof older) => status?.conditions.find(({ type }) => type === "Programmed")?.message;
+  expect([programmed(older), programmed(younger)]).toEqual(["every node serves the Gateway", "every node serves the Gateway, at a Service of its own: on a port, nothing tells it apart from an older one"]);
+});
+
 test("a Gateway is told which listeners are served, with how many routes, and where", () => {
   const [status] = [...plan([gateway({}, { port: 6443 }, { protocol: "HTTPS", port: 443 }, { protocol: "UDP" }, { port: 8080 })], [route(rules({}))], { portProblem: (port) => (port === 6443 ? "port 6443/TCP of the nodes is the API server's" : undefined) }).gatewayStatus.values()];
   expect(conditionsOf(status!.conditions)).toEqual(["Accepted True ListenersNotValid", "Programmed True Programmed"]);

@@ -15,7 +15,7 @@ import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import { planBackendTls, type PlannedAncestor } from "./backend-tls.ts";
 import { condition, type StatusCondition, type Problem } from "./conditions.ts";
 import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol, terminates } from "./gateway-fronts.ts";
-import { type Accepted, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus } from "./gateway-status.ts";
+import { type Accepted, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type Reached } from "./gateway-status.ts";
 import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TcpRoute, type TlsRoute } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
 import { type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
@@ -94,9 +94,10 @@ export function planGateways(world: GatewayWorld): GatewayPlan {
   const served = [...listeners].flatMap(([gateway, all]) => all.filter(({ refused, invalid }) => !refused && !invalid).map(({ listener, routes, certificates }): ServedListener => (
     { gateway, port: listener.port, protocol: listener.protocol as Protocol, hostname: (listener.hostname ?? "").toLowerCase(), routes, certificates, terminates: terminates(listener) })));
   const fronts = planFronts([...gateways.values()], world);
+  const reached = (gateway: ObjectKey): Reached => ({ at: world.addressesOf(gateway, fronts.own.has(gateway)), alone: fronts.own.has(gateway) });
   return {
     listeners: served, routeStatus, fronts, policyStatus: new Map(world.tlsPolicies.map((policy) => [policy, tls.statusOf(policy, (service) => leadTo.get(service) ?? [])])),
-    gatewayStatus: new Map([...gateways].map(([key, gateway]) => [key, gatewayStatus(gateway, listeners.get(key)!, world.addressesOf(key, fronts.own.has(key)))])),
+    gatewayStatus: new Map([...gateways].map(([key, gateway]) => [key, gatewayStatus(gateway, listeners.get(key)!, reached(key))])),
   };
 }
 
