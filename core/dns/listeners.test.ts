@@ -86,3 +86,19 @@ test("over TCP clients who only hold on keep nobody out: the first of them gives
   for (const socket of holding) socket.destroy();
   await open.close();
 });
+
+test("an address that is not there yet, as the pod network's when a machine boots, is told of only when it does not come", async () => {
+  const told: unknown[] = [];
+  let uptimeMs = 0;
+  const open = listeners({ clock: { ...clock, uptimeMs: () => uptimeMs }, log: { ...silentLog, warn: (_, facts) => void told.push(facts?.["address"]) }, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => message });
+  const { socket, port, close } = await free();
+  const absent = { address: "192.0.2.1", port }, taken = { address: "127.0.0.1", port: socket.address().port };
+  expect(await open.update([absent, taken])).toBe(false);
+  expect(told).toEqual(["127.0.0.1"]);
+  uptimeMs = 60_000;
+  await open.update([absent, taken]);
+  await open.update([absent, taken]);
+  expect(told).toEqual(["127.0.0.1", "192.0.2.1"]);
+  close();
+  await open.close();
+});

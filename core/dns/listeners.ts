@@ -1,7 +1,8 @@
 /**
  * Sockets on which questions arrive: UDP and TCP for each address. An address that is not there (yet), or a port that is taken, is tried again at the next update.
  *
- * TCP connections are few, short and bounded, closed when quiet; whoever comes when there are too many takes the place of who came first, so that none who only holds on keeps others out. Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
+ * TCP connections are few, short and bounded, closed when quiet; whoever comes when there are too many takes the place of who came first, so that none who only holds on keeps others out.
+ * Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
  */
 import { createSocket, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
@@ -23,6 +24,8 @@ const QUIET_MS = 10_000;
 const QUESTIONS_MAX = 16;
 /** Datagrams being answered at the same time: most are answered at once, so only forwarded ones add up. */
 const DATAGRAMS_MAX = 2000;
+/** When a machine boots, the pod network has its address a moment after DNS wants it. */
+const ADDRESS_COMES_MS = 30_000;
 
 /** What the kernel reports on our socket when an answer came back undelivered. */
 const CLIENT_GONE = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"];
@@ -31,7 +34,7 @@ interface Open { readonly udp: UdpSocket; readonly tcp: Server; readonly connect
 
 export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps) {
   const open = new Map<string, Open>();
-  const failing = new Set<string>();
+  const failing = new Map<string, { readonly sinceMs: number; isTold: boolean }>();
   let busy = 0;
 
   async function answer(message: Uint8Array, proto: "udp" | "tcp"): Promise<Uint8Array | undefined> {
@@ -160,8 +163,11 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
           failing.delete(key);
           log.info("DNS is served", { address: one.address, port: one.port });
         } catch (error) {
-          if (!failing.has(key)) log.warn("DNS cannot be served yet, trying again", { address: one.address, port: one.port, error });
-          failing.add(key);
+          const failure = failing.get(key) ?? { sinceMs: clock.uptimeMs(), isTold: false };
+          failing.set(key, failure);
+          const mayCome = (error as NodeJS.ErrnoException).code === "EADDRNOTAVAIL" && clock.uptimeMs() - failure.sinceMs < ADDRESS_COMES_MS;
+          if (!failure.isTold && !mayCome) log.warn("DNS cannot be served yet, trying again", { address: one.address, port: one.port, error });
+          failure.isTold ||= !mayCome;
         }
       }
       return open.size === keys.size;
