@@ -46,7 +46,7 @@ test.skipIf(process.platform === "win32" || process.getuid?.() !== 0).each([["se
 });
 
 test.skipIf(process.platform === "win32" || process.getuid?.() !== 0)("of a disk that is somebody else's it is told, and what administrators bring may be anybody's", () => {
-  for (const name of ["server/manifests", "server/executables", "agent/images"]) chownSync(open(...name.split("/")), 1234, 1234);
+  for (const name of ["server/manifests", "server/executables", "server/snapshots", "agent/images"]) chownSync(open(...name.split("/")), 1234, 1234);
   writeFileSync(join(dir, "server/manifests/web.yaml"), "");
   for (const path of ["server/manifests/web.yaml", "."]) chownSync(join(dir, path), 1234, 1234);
   expect(ownDirectory(paths(dir))).toEqual({ owner: 1234 });

@@ -1,6 +1,6 @@
 /**
  * What the data directory holds of ours is ours alone, or we do not start: where somebody else has made it, or could write in it, the cluster's keys and Secrets may be read, and links may lie
- * that root would follow. What is merely too open is closed. What administrators put there for us (manifests, executables, images) may be anybody's.
+ * that root would follow. What is merely too open is closed. What administrators put there for us (manifests, executables, images, snapshots from elsewhere) may be anybody's.
  */
 import { chmodSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { join } from "node:path";
@@ -14,14 +14,14 @@ const DEPTH_MAX = 3;
 /** Of what ownDirectory returns. */
 export const NOT_OURS = "the data directory belongs to another user, who can put another cluster in the place of this one";
 
-type Used = Pick<Paths, "dataDir" | "server" | "manifests" | "executables" | "agent" | "native">;
+type Used = Pick<Paths, "dataDir" | "server" | "manifests" | "executables" | "snapshots" | "agent" | "native">;
 
 /** Before anything is read from it or written to it. Returns what is to be told: the directory itself may be a disk's, and whose that is its owner has said. Throws ConfigError. */
-export function ownDirectory({ dataDir, server, manifests, executables, agent, native }: Used, uid: number | undefined = process.getuid?.()): { readonly owner: number } | undefined {
+export function ownDirectory({ dataDir, server, manifests, executables, snapshots, agent, native }: Used, uid: number | undefined = process.getuid?.()): { readonly owner: number } | undefined {
   if (uid === undefined) return undefined; // Windows has other rights
   close(agent, OTHERS_WRITE, { uid, depth: 0 }); // deeper are images, and the pods' own
   close(native, OTHERS_ALL, { uid, depth: 1 });
-  close(server, OTHERS_ALL, { uid, depth: DEPTH_MAX, except: [manifests, executables] });
+  close(server, OTHERS_ALL, { uid, depth: DEPTH_MAX, except: [manifests, executables, snapshots] });
   const found = lstatSync(dataDir, { throwIfNoEntry: false });
   if (!found?.isDirectory()) return undefined;
   if (found.uid !== uid) return found.uid === 0 ? undefined : { owner: found.uid };
