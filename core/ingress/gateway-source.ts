@@ -12,16 +12,9 @@ import type { ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS } from "../client/resources.ts";
-import { BACKEND_TLS_POLICIES, type BackendTlsPolicy, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, GRPC_ROUTES, type GrpcRoute, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TCP_ROUTES, type TcpRoute, TLS_ROUTES, type TlsRoute } from "./gateway-types.ts";
+import { BACKEND_TLS_POLICIES, GATEWAY_CLASSES, GATEWAYS, type Gateway, type GatewayClass, type GatewayResources, GRPC_ROUTES, HTTP_ROUTES, type HttpRoute, REFERENCE_GRANTS, type ReferenceGrant, TCP_ROUTES, TLS_ROUTES } from "./gateway-types.ts";
 
-export interface GatewayObjects {
-  readonly classes: readonly GatewayClass[];
-  readonly gateways: readonly Gateway[];
-  readonly routes: readonly HttpRoute[];
-  readonly grpcRoutes: readonly GrpcRoute[];
-  readonly tlsRoutes: readonly TlsRoute[];
-  readonly tcpRoutes: readonly TcpRoute[];
-  readonly tlsPolicies: readonly BackendTlsPolicy[];
+export interface GatewayObjects extends GatewayResources {
   readonly grants: readonly ReferenceGrant[];
   /** Of the CRDs; undefined: they do not say. */
   readonly bundleVersion: string | undefined;

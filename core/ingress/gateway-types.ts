@@ -121,3 +121,14 @@ export const TLS_ROUTES: ResourceRef<TlsRoute> = { group: GATEWAY_GROUP, version
 export const TCP_ROUTES: ResourceRef<TcpRoute> = { group: GATEWAY_GROUP, version: "v1", plural: "tcproutes", kind: "TCPRoute", namespaced: true };
 export const BACKEND_TLS_POLICIES: ResourceRef<BackendTlsPolicy> = { group: GATEWAY_GROUP, version: "v1", plural: "backendtlspolicies", kind: "BackendTLSPolicy", namespaced: true };
 export const REFERENCE_GRANTS: ResourceRef<ReferenceGrant> = { group: GATEWAY_GROUP, version: "v1beta1", plural: "referencegrants", kind: "ReferenceGrant", namespaced: true };
+
+/** All there are of each kind. */
+export interface GatewayResources {
+  readonly classes: readonly GatewayClass[];
+  readonly gateways: readonly Gateway[];
+  readonly routes: readonly HttpRoute[];
+  readonly grpcRoutes: readonly GrpcRoute[];
+  readonly tlsRoutes: readonly TlsRoute[];
+  readonly tcpRoutes: readonly TcpRoute[];
+  readonly tlsPolicies: readonly BackendTlsPolicy[];
+}

@@ -16,21 +16,14 @@ import { planBackendTls, type PlannedAncestor } from "./backend-tls.ts";
 import { condition, type StatusCondition, type Problem } from "./conditions.ts";
 import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol, terminates } from "./gateway-fronts.ts";
 import { type Accepted, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type Reached } from "./gateway-status.ts";
-import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TcpRoute, type TlsRoute } from "./gateway-types.ts";
+import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GatewayResources, type ParentRef, type ParentStatus } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
 import { type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
 import { tcpRuleSet, tlsRuleSet } from "./tls-route-rules.ts";
 
-export interface GatewayWorld extends Omit<References, "tlsOf">, NodePorts {
-  readonly classes: readonly GatewayClass[];
-  readonly gateways: readonly Gateway[];
-  readonly routes: readonly HttpRoute[];
-  readonly grpcRoutes: readonly GrpcRoute[];
-  readonly tlsRoutes: readonly TlsRoute[];
-  readonly tcpRoutes: readonly TcpRoute[];
-  readonly tlsPolicies: readonly BackendTlsPolicy[];
+export interface GatewayWorld extends GatewayResources, Omit<References, "tlsOf">, NodePorts {
   readonly namespaces: ReadonlyMap<string, Labels>;
   /** Where a Gateway is reached: at addresses of its own, if it is to have such, or at those of the nodes' ingress. */
   readonly addressesOf: (gateway: ObjectKey, hasOwn: boolean) => readonly string[];
