@@ -17,7 +17,7 @@ function server(isApart?: () => boolean) {
     for (const work of turns.splice(0)) work();
     await new Promise((resolve) => setImmediate(resolve));
   };
-  return { told, turns, endTurn, ask: (path: string) => handler({ path } as ServerRequest) };
+  return { told, turns, endTurn, ask: (path: string, signal = new AbortController().signal) => handler({ path, signal } as ServerRequest) };
 }
 
 test("what comes in one turn of the event loop waits for its end, and takes each step side by side", async () => {
@@ -45,4 +45,14 @@ test("while requests wait for their turn each is served by itself", async () => 
   expect([told, turns.length]).toEqual([["a1"], 1]);
   await endTurn();
   expect(told.slice(-2)).toEqual(["b2", "b3"]);
+});
+
+test("what is taken back within the turn it came in is not begun", async () => {
+  const { told, endTurn, ask } = server();
+  const takenBack = new AbortController();
+  const asked = [ask("a"), ask("b", takenBack.signal).catch(() => "nobody waits")];
+  takenBack.abort();
+  await endTurn();
+  expect(told).toEqual(["a1", "a2", "a3"]);
+  expect(await Promise.all(asked)).toMatchObject([{ body: "a" }, "nobody waits"]);
 });

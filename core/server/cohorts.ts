@@ -24,6 +24,7 @@ export function inCohorts(handler: Handler, { later, isApart }: Cohorts): Handle
   }
   return async (request) => {
     if (!isApart?.()) await together();
+    request.signal.throwIfAborted(); // reset in the packet that asked: whoever sends thousands of those has no work done for them
     return await handler(request);
   };
 }
