@@ -65,6 +65,7 @@ export class Connections {
   readonly #log: Log;
   readonly #bySocket = new Map<Duplex, Tracked>();
   readonly #stopping = new AbortController();
+  #toldFull = false; // since the last sweep: a flood of connections is none of the log
   readonly #emptied = Promise.withResolvers<void>(); // the last one closed after stopping began
 
   constructor(limits: ConnectionLimits, { clock, log }: { readonly clock: Clock; readonly log: Log }) {
@@ -78,11 +79,16 @@ export class Connections {
   get size(): number { return this.#bySocket.size; }
   of(socket: Duplex): Tracked | undefined { return this.#bySocket.get(socket); }
 
-  /** Whether there is room for another one. */
+  /** Whether there is room for another one: when there are too many, one that does nothing makes room, so that nobody keeps others out by holding connections. */
   hasRoom(): boolean {
     if (this.size < this.#limits.connectionsMax) return true;
-    this.#log.warn("too many connections", { connections: this.size });
-    return false;
+    const least = leastMissed(this.#bySocket.values());
+    if (!this.#toldFull) this.#log.warn("too many connections", { connections: this.size, closed: least?.remoteAddress });
+    this.#toldFull = true;
+    if (!least) return false;
+    this.#bySocket.delete(least.socket);
+    least.socket.destroy();
+    return true;
   }
 
   /** Until it closes. */
@@ -114,6 +120,7 @@ export class Connections {
   /** Closes those that are overdue. */
   sweep(): void {
     const nowMs = this.#clock.uptimeMs();
+    this.#toldFull = false;
     for (const connection of this.#bySocket.values()) {
       const why = overdue(connection, this.#limits, nowMs);
       if (why === undefined) continue;
@@ -137,6 +144,17 @@ export class Connections {
     await listenerClosed;
     cutOff.cancel();
   }
+}
+
+/** Of those that have nothing under way who came first, before them who has never asked for anything. */
+function leastMissed(connections: Iterable<Tracked>): Tracked | undefined {
+  let idle: Tracked | undefined;
+  for (const connection of connections) {
+    if (connection.active > 0 || connection.upgraded) continue;
+    if (connection.requests === 0) return connection;
+    idle ??= connection;
+  }
+  return idle;
 }
 
 /** Why a connection should go, if it should. */

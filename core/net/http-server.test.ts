@@ -349,6 +349,25 @@ describe("deadlines", () => {
   });
 });
 
+test("when there are too many connections one that does nothing makes room; those with something under way stay, and then there is no room", async () => {
+  const warned: string[] = [];
+  const { port, server } = await start({ limits: { connectionsMax: 3 }, log: { ...silentLog, warn: (message) => void warned.push(message) }, handler: (request, response) => { if (request.url === "/watch") response.write("x"); else response.end("ok"); } });
+  const watch = session(port);
+  await new Promise((resolve) => watch.request({ ":path": "/watch" }).once("data", resolve));
+  const [idle, held] = [session(port), raw(port, "GET / HTTP/1.1\r\nHost: x\r\nX-A")];
+  expect(await ask(idle, "/")).toBe("200 ok");
+  await expect.poll(() => server.connectionCount).toBe(3);
+  const more = session(port);
+  expect(await ask(more, "/")).toBe("200 ok");
+  expect(await held).toBe(""); // it had asked for nothing yet
+  expect(await ask(idle, "/")).toBe("200 ok");
+  for (const client of [idle, more]) await new Promise((resolve) => client.request({ ":path": "/watch" }).once("data", resolve));
+  expect(await raw(port, GET)).toBe("");
+  expect([server.connectionCount, watch.destroyed, idle.destroyed, more.destroyed]).toEqual([3, false, false, false]);
+  expect(warned).toEqual(["too many connections"]);
+  for (const client of [watch, idle, more]) client.destroy();
+});
+
 describe("HTTP in the clear", () => {
   const clear = (port: number, text: string): Promise<string> => new Promise((resolve) => {
     const socket = net.connect({ port, host: "127.0.0.1" }, () => socket.write(text));

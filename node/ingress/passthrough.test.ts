@@ -53,7 +53,7 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController(), under: string[] = [];
   const server = passthroughServer({
-    host: "127.0.0.1", door: port, port: 443, named: true, clock, log, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
+    host: "127.0.0.1", door: port, port: 443, named: true, clock, log, connectionsMax: 2, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
     router: {
       planName: (name) => (name === "web.example" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : name.endsWith("ended.example") ? { endpoints: [{ address: "127.0.0.1", port: plain }], tls: undefined } : undefined),
       listenerOf: (name) => name, pick: (endpoints) => endpoints[0]!,
@@ -70,9 +70,12 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
   });
   expect([await ask("web.example"), await ask("other.example"), await ask("ended.example"), await ask("un.ended.example")], "passed on, refused, ended here, without a certificate").toEqual(["seen web.example hello", "", "plain hello", ""]);
   expect(await new Promise((done) => void net.connect(port, "127.0.0.1").on("error", () => undefined).on("close", () => done("closed")).write("GET / HTTP/1.1\r\n\r\n"))).toBe("closed");
+  const silent = await Promise.all([0, 1, 2].map(() => new Promise<net.Socket>((done) => { const socket = net.connect(port, "127.0.0.1", () => done(socket)).on("error", () => undefined); closing.push(() => socket.destroy()); })));
+  expect(await ask("web.example"), "beside more that say nothing than there may be").toBe("seen web.example hello");
+  expect(silent.filter((socket) => !socket.destroyed).length).toBeLessThan(3);
   stop.abort();
   await life;
-  expect(under.join("")).toBe("+-+-");
+  await expect.poll(() => under.join("")).toBe("+-+-+-");
 });
 
 test("connections of a listener for TCP are joined with an endpoint's as they are, whoever speaks first", async () => {

@@ -33,6 +33,7 @@ export interface PassthroughOptions {
   readonly upstreams: Pick<Upstreams, "begin" | "end">;
   readonly clock: Clock;
   readonly log: Log;
+  readonly connectionsMax?: number;
 }
 
 /** `take`: the connection is the callee's from here on. */
@@ -40,18 +41,24 @@ export interface WebSeat { readonly contextFor: (serverName: string) => SecureCo
 
 interface Hello { readonly name: string; readonly bytes: Buffer }
 
-const CONNECTIONS_MAX = 10_000;
+const CONNECTIONS_MAX = 10_000; // as many as http-server.ts has
 /** As long as a handshake may take elsewhere. */
 const HELLO_MS = 32_000;
 const KEEP_ALIVE_MS = 30_000;
 const NOTHING = Buffer.alloc(0);
 
 /** Its connections end with it. */
-export function passthroughServer({ host, door, port, named, router, ends, contextFor, web, upstreams, clock, log }: PassthroughOptions): Pick<Runnable, "run"> {
-  const sockets = new Set<Socket>(), stop = new AbortController();
+export function passthroughServer({ host, door, port, named, router, ends, contextFor, web, upstreams, clock, log, connectionsMax = CONNECTIONS_MAX }: PassthroughOptions): Pick<Runnable, "run"> {
+  const sockets = new Set<Socket>(), silent = new Set<Socket>(), stop = new AbortController(); // silent: those of `sockets` that have not said yet where they want to go
   const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
     sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
-    if (sockets.size > CONNECTIONS_MAX) return void socket.destroy();
+    if (sockets.size > connectionsMax) {
+      const [first] = silent;
+      if (!first) return void socket.destroy();
+      silent.delete(first); // nobody keeps others out by saying nothing
+      sockets.delete(first);
+      first.destroy();
+    }
     serve(socket).catch((error: unknown) => {
       log.debug("a connection could not be passed on", { error });
       socket.destroy();
@@ -59,7 +66,7 @@ export function passthroughServer({ host, door, port, named, router, ends, conte
   });
 
   async function serve(socket: Socket): Promise<void> {
-    const hello = named ? await helloOf(socket, clock) : { name: "", bytes: NOTHING }, caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: named, door, port };
+    const hello = named ? await helloOf(socket, { silent, clock }) : { name: "", bytes: NOTHING }, caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: named, door, port };
     if (!hello) return void socket.destroy();
     const listener = named ? router.listenerOf(hello.name, caller) : "", seat = named ? web(listener) : undefined;
     if (seat) return await handOver(socket, hello, seat);
@@ -119,7 +126,7 @@ async function secured(socket: Socket, hello: Buffer, { context, clock, alpn }: 
 }
 
 /** What the client says first, and the name in it; the socket is paused then. Undefined: it is no TLS, or does not come. */
-async function helloOf(socket: Socket, clock: Clock): Promise<Hello | undefined> {
+async function helloOf(socket: Socket, { silent, clock }: { readonly silent: Set<Socket>; readonly clock: Clock }): Promise<Hello | undefined> {
   const { promise, resolve } = Promise.withResolvers<Hello | undefined>();
   let came: Buffer = Buffer.alloc(0);
   const onData = (bytes: Buffer): void => {
@@ -130,9 +137,11 @@ async function helloOf(socket: Socket, clock: Clock): Promise<Hello | undefined>
   const onEnd = (): void => resolve(undefined);
   const late = clock.after(HELLO_MS, onEnd);
   socket.on("data", onData).on("end", onEnd).on("close", onEnd);
+  silent.add(socket);
   try {
     return await promise;
   } finally {
+    silent.delete(socket);
     late.cancel();
     socket.pause();
     socket.off("data", onData).off("end", onEnd).off("close", onEnd);
