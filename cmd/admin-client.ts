@@ -1,10 +1,10 @@
 /** A client for commands an administrator runs: by the kubeconfig that is named, by $KUBECONFIG, or by the one the server wrote. */
-import { parse } from "yaml";
 import type { Client } from "../core/client/client.ts";
 import { type Credentials, httpTransport } from "../core/client/http-transport.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { ConfigError, readText } from "./config/config.ts";
+import { readYamlSettings } from "./config/yaml-settings.ts";
 import { machineSettings } from "./tools.ts";
 
 export interface Connection {
@@ -20,7 +20,7 @@ export function connect(given: string | undefined, userAgent: string): Connectio
   const path = given ?? process.env["KUBECONFIG"] ?? machineSettings().writeKubeconfig;
   const text = readText(path);
   if (text === undefined) throw new ConfigError(`${path}: no such file; run this on the server, or name a kubeconfig with --kubeconfig`);
-  const config = parse(text) as { clusters?: { cluster: Record<string, string> }[]; users?: { user: Record<string, string> }[] } | null;
+  const config = readYamlSettings(text) as { clusters?: { cluster: Record<string, string> }[]; users?: { user: Record<string, string> }[] } | null;
   const cluster = config?.clusters?.[0]?.cluster, user = config?.users?.[0]?.user;
   if (!cluster?.["server"] || !cluster["certificate-authority-data"] || !user) throw new ConfigError(`${path}: there is no server with its CA and a user in it`);
   const decoded = (key: string): string | undefined => (user[key] === undefined ? undefined : Buffer.from(user[key], "base64").toString());

@@ -1,9 +1,9 @@
 /** Reads a kubeconfig: the server, and the credentials of its current context. Credentials that a program would have to fetch (exec, auth providers) are not supported. */
 import { dirname, resolve } from "node:path";
-import { parse } from "yaml";
 import type { WebhookUser, WebhookUsers } from "../core/admission/webhook/users.ts";
 import type { Credentials } from "../core/client/http-transport.ts";
 import { ConfigError, readText } from "./config/config.ts";
+import { readYamlSettings } from "./config/yaml-settings.ts";
 
 interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T }
 interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string; readonly "insecure-skip-tls-verify"?: boolean }
@@ -46,7 +46,7 @@ function read(path: string): Config {
   const text = readText(path);
   if (text === undefined) throw new ConfigError(`--kubeconfig ${path}: no such file`);
   try {
-    return (parse(text) as Config | null) ?? {};
+    return (readYamlSettings(text) as Config | null) ?? {};
   } catch (cause) {
     throw new ConfigError(`--kubeconfig ${path}: ${(cause as Error).message}`, { cause });
   }

@@ -7,7 +7,6 @@ import { aggregate } from "../core/api/meta/aggregate.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
-import { parse } from "yaml";
 import { applyConfiguration, type Configuration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -19,6 +18,7 @@ import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { readYamlSettings } from "./config/yaml-settings.ts";
 import { gateProblems } from "./kubelet-gates.ts";
 import { isConfigurationFlag, kubeletFlags, truth } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
@@ -192,7 +192,7 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
   if (file === undefined && directory === undefined && flags === undefined) return settings;
   try {
     const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
-    const read = (path: string): unknown => parse(readFileSync(path, "utf8"));
+    const read = (path: string): unknown => readYamlSettings(readFileSync(path, "utf8"));
     const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
     const merged = withFlags(mergeConfigurations(documents), flags === undefined ? {} : mergeConfigurations([{ path: "flags", value: flags }]));
     checkGates(merged["featureGates"] as Readonly<Record<string, boolean>> | undefined);

@@ -4,10 +4,10 @@
  *
  * Source: kubernetes v1.36 component-base/metrics/{options.go,api/v1/config.go}
  */
-import { parse } from "yaml";
 import type { LabelAllowLists, Metrics } from "../core/observe/metrics.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, readText } from "./config/config.ts";
+import { readYamlSettings } from "./config/yaml-settings.ts";
 import { KUBERNETES_VERSION } from "./version.ts";
 
 const KEY = /^[a-zA-Z_:][a-zA-Z0-9_:]*,[a-zA-Z_][a-zA-Z0-9_]*$/;
@@ -44,7 +44,7 @@ function pairsOf(text: string): readonly Pair[] {
 function readManifest(path: string): readonly Pair[] {
   const text = readText(path);
   if (text === undefined) throw refuse("allow-metric-labels-manifest", path, "failed to read allow list manifest: no such file");
-  const found = parse(text) as unknown;
+  const found = readYamlSettings(text) as unknown;
   const entries = typeof found === "object" && found !== null ? Object.entries(found) : [];
   if (!entries.every((entry): entry is [string, string] => typeof entry[1] === "string")) throw refuse("allow-metric-labels-manifest", path, "failed to parse allow list manifest: all values must be strings");
   return entries;

@@ -1,7 +1,6 @@
 /** A Linux node: the bundled containerd, a bridge and an overlay by netlink, services and network policies by nftables. */
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { parse } from "yaml";
 import { formatDurationMs } from "../core/api/meta/duration.ts";
 import { INGRESS_PORTS } from "../core/ingress/gateway-fronts.ts";
 import { criClient } from "../node/cri/client.ts";
@@ -32,6 +31,7 @@ import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodePortCidrs } from "./config/ranges.ts";
+import { readYamlSettings } from "./config/yaml-settings.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { runtimeEnvironment } from "./proxy-environment.ts";
 import { proxyPages, proxySettings } from "./proxy-settings.ts";
@@ -92,7 +92,7 @@ function linksNow(): Link[] {
 function registriesOf(path: string): Registries {
   if (!existsSync(path)) return NO_REGISTRIES;
   try {
-    return decodeRegistries(parse(readFileSync(path, "utf8")));
+    return decodeRegistries(readYamlSettings(readFileSync(path, "utf8")));
   } catch (cause) {
     throw new ConfigError(`--private-registry ${path}: ${(cause as Error).message}`, { cause });
   }

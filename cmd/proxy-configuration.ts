@@ -4,8 +4,8 @@
  *
  * API: https://kubernetes.io/docs/reference/config-api/kube-proxy-config.v1alpha1/; source: kubernetes v1.36 kube-proxy/config/v1alpha1/types.go
  */
-import { parse } from "yaml";
 import { isMap } from "../core/api/patch/json-value.ts";
+import { readYamlSettings } from "./config/yaml-settings.ts";
 
 const API_VERSION = "kubeproxy.config.k8s.io/v1alpha1";
 
@@ -28,7 +28,7 @@ const ALL_ADDRESSES: readonly unknown[] = ["0.0.0.0", "::"];
 
 /** name=value, as --kube-proxy-arg takes them. Throws an Error for the user. */
 export function proxyArguments(text: string): string[] {
-  const document: unknown = parse(text);
+  const document: unknown = readYamlSettings(text);
   if (!isMap(document)) throw new Error("must be a KubeProxyConfiguration");
   const { apiVersion, kind } = document;
   if (apiVersion !== API_VERSION || kind !== "KubeProxyConfiguration") throw new Error(`no kind ${JSON.stringify(kind ?? "")} is registered for version ${JSON.stringify(apiVersion ?? "")}: must be KubeProxyConfiguration of ${API_VERSION}`);

@@ -48,6 +48,14 @@ test.each([
   expect(() => loadSettings("server", { ...nothing, ...given })).toThrow(message);
 });
 
+test("of a file that cannot be read it is told where, and not what stands there", () => {
+  const told = (text: string): string => { try { loadSettings("server", { ...nothing, readFile: () => text }); return ""; } catch (error) { return [error, (error as Error).cause].map(String).join(" "); } };
+  for (const text of ["token: s3cr3t\n  bad: [\n", "token: \"s3cr3t\nfoo: [1\n"]) {
+    expect(told(text)).toMatch(/config.yaml: .* at line \d, column \d/);
+    expect(told(text)).not.toContain("s3cr3t");
+  }
+});
+
 test.each([
   [["--service-cidr", "banana"], '--service-cidr: "banana" is no address range such as 10.42.0.0/16'],
   [["--cluster-cidr", "10.43.0.0/20"], "overlap"],

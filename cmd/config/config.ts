@@ -1,7 +1,7 @@
 /** The only reader of argv, the environment and config.yaml: all three become one frozen, typed Settings. */
 import { readFileSync } from "node:fs";
-import { parse } from "yaml";
 import { camelCase, CONFIG_FILE, type Flag, FLAGS, OVERLAYS, PARTS, type Settings, variableOf } from "./flags.ts";
+import { readYamlSettings } from "./yaml-settings.ts";
 
 /** Something the user wrote cannot be used. The message names it and says what would do. */
 export class ConfigError extends Error {
@@ -77,7 +77,7 @@ const NULLS: ReadonlySet<string> = new Set(["", "~", "null"]);
 function readConfigFile(text: string, path: string): Map<string, { values: string[]; adds: boolean }> {
   let document: unknown;
   try {
-    document = parse(text, { schema: "failsafe" }); // texts as they stand there: a token of digits is no number
+    document = readYamlSettings(text, { schema: "failsafe" }); // texts as they stand there: a token of digits is no number
   } catch (cause) {
     throw new ConfigError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }

@@ -156,7 +156,7 @@ function targetOf(endpoint: string): { readonly target: string; readonly host: s
   const unix = /^unix:\/\/(\/.+)$/.exec(endpoint);
   if (unix) return { target: `unix:${unix[1]}`, host: "localhost", secure: false };
   const [, scheme, host, port = "2379"] = /^(https?):\/\/(\[[0-9a-fA-F:.]+\]|[^/:@?#]+)(?::(\d+))?\/?$/.exec(endpoint) ?? [];
-  if (scheme === undefined || host === undefined) throw new TypeError(`${JSON.stringify(endpoint)} is no etcd endpoint: it must be https://host:port, http://host:port or unix:///path`);
+  if (scheme === undefined || host === undefined) throw new TypeError(`${JSON.stringify(endpoint.replace(/\/\/.*@/, "//…@"))} is no etcd endpoint: it must be https://host:port, http://host:port or unix:///path`);
   return { target: `dns:${host}:${port}`, host: host.replace(/^\[|\]$/g, ""), secure: scheme === "https" };
 }
 

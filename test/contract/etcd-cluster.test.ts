@@ -69,6 +69,7 @@ test("without a client certificate, or with another CA, it says why it cannot be
   await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ca: tls.ca }, callTimeoutMs: 3_000 })).rejects.toThrow(/unavailable/);
   await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ...tls, ca: readFileSync(files.clientCafile, "utf8") }, callTimeoutMs: 3_000 })).rejects.toThrow(/certificate/);
   await expect(openEtcd({ endpoints: ["ftp://x"], clock: systemClock })).rejects.toThrow(/is no etcd endpoint/);
+  await expect(openEtcd({ endpoints: ["https://root:s3cr3t@x:2379"], clock: systemClock })).rejects.toThrow(/^"https:\/\/…@x:2379" is no etcd endpoint/);
   await expect(openEtcd({ endpoints: ["http://127.0.0.1:1"], clock: systemClock, callTimeoutMs: 300, onTrouble: (error) => trouble.push(error) }, AbortSignal.timeout(3_000))).rejects.toThrow(/timed out/);
   expect(String(trouble.at(-1)?.fields["reason"])).toMatch(/ECONNREFUSED/);
 });
