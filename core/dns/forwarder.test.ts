@@ -54,6 +54,21 @@ test("an answer is kept, and given to the next asker with their id and spelling"
   expect(addressRecords(third!)[0]).toMatchObject({ name: "a.test", ttl: 60 });
 });
 
+test("what answers another question is no answer, nor is what has the question by a pointer, where an asker's spelling would overwrite what follows", async () => {
+  const udp = createSocket("udp4");
+  udp.on("message", (message, from) => {
+    const good = Buffer.from(writeReply(readQuery(Uint8Array.from(message))!, { rcode: 0, authoritative: false, additionals: [], authorities: [], ...address("a.test", 1) }, 512));
+    const changed = (at: number, value: number): Buffer => Buffer.from(good.map((byte, i) => (i === at ? value : byte)));
+    const pointing = Buffer.concat([good.subarray(0, 6), Buffer.alloc(6), Buffer.from([0xc0, 18, 0, 1, 0, 1]), good.subarray(12, 20)]);
+    for (const answer of [changed(1, message[1]! ^ 1), changed(13, 98), changed(21, 28), pointing, changed(23, 3), good]) udp.send(answer, from.port, from.address);
+  });
+  await new Promise<void>((resolve) => udp.bind(0, "127.0.0.1", resolve));
+  closing.push(() => udp.close());
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port: udp.address().port, clock: systemClock, random: systemRandom });
+  const answer = (await ask(query("A.test"), 512, signal))!;
+  expect([Buffer.from(answer.subarray(12, 24)).toString("latin1"), addressRecords(answer)]).toMatchObject(["\x01A\x04test\0\0\x01\0\x01", [{ name: "a.test", ttl: 60 }]]);
+});
+
 test("no TTL, no keeping", async () => {
   const { port, asked } = await server((name) => address(name, 1, 0));
   const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });

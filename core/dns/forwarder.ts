@@ -171,8 +171,9 @@ function answers(message: Uint8Array, id: number, { question }: Query): boolean 
   try {
     walk(message);
     if (message[4] !== 0 || message[5] !== 1) return false;
-    const { text, end } = readName(message, 12);
-    return text === question.name && ((message[end]! << 8) | message[end + 1]!) === question.type;
+    const { text, end, points } = readName(message, 12);
+    const word = (at: number): number => (message[at]! << 8) | message[at + 1]!;
+    return !points && text === question.name && word(end) === question.type && word(end + 2) === question.class; // each asker's own spelling is put in its place
   } catch (error) {
     if (error instanceof FormatError) return false;
     throw error;
