@@ -26,6 +26,7 @@ import { askExtension } from "./extension-server.ts";
 import { AGGREGATOR } from "./identity.ts";
 import { RemoteCatalog } from "./remote-documents.ts";
 
+const MIB = 1024 * 1024;
 let pki: Awaited<ReturnType<typeof testPki>>;
 let server: Server;
 let port = 0;
@@ -39,6 +40,8 @@ let got: IncomingHttpHeaders = {};
 /** How their names are spelled, and what they say. */
 let spelled: readonly string[] = [];
 let asked = { url: "", body: "" };
+let told = 0;
+function* endless(): Generator<Buffer> { for (; told < 128 * MIB; told += MIB) yield Buffer.alloc(MIB, " "); }
 beforeEach(() => { status = 200; silent = /^$/; });
 beforeAll(async () => {
   pki = await testPki();
@@ -48,6 +51,7 @@ beforeAll(async () => {
     spelled = incoming.rawHeaders;
     asked = { url: incoming.url!, body: await text(incoming) };
     if (silent.test(incoming.url!)) return;
+    if (incoming.url === "/endless") return void Readable.from(endless()).on("error", () => undefined).pipe(response);
     if (incoming.url!.startsWith("/apis/g/v1/raw/")) {
       incoming.socket.end(RAW[incoming.url!.slice("/apis/g/v1/raw/".length)]!);
       return;
@@ -100,6 +104,13 @@ test.each<[string, object, string]>([
 
 test("of a Service elsewhere that is its own name", async () => {
   await expect(askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 60_000, signal }, world({ type: "ExternalName", externalName: "localhost" }))).rejects.toThrow('Get "https://localhost:443/apis": ');
+});
+
+test("who only wants to know whether it is there reads little of an answer without end, and holds nothing of it", async () => {
+  const answer = await askExtension(apiService().spec, { path: "/endless", accept: "application/json", statusOnly: true, user: AGGREGATOR, timeoutMs: 60_000, signal }, world({}));
+  expect([answer.status, answer.body.length]).toEqual([200, 0]);
+  expect(told).toBeLessThan(64 * MIB);
+  await expect(askExtension(apiService().spec, { path: "/endless", accept: "application/json", user: AGGREGATOR, timeoutMs: 60_000, signal }, world({}))).rejects.toThrow("response body is longer than 67108864 bytes");
 });
 
 /** Runs it until `done`. */

@@ -25,6 +25,8 @@ export interface ExtensionDeps extends DialDeps {
 const HTTPS_PORT = 443;
 /** OpenAPI documents are a few megabytes. */
 const ANSWER_BYTES_MAX = 64 * 1024 * 1024;
+/** Of what is not held so much is read, for the connection to be kept. */
+const SKIPPED_BYTES_MAX = 64 * 1024;
 
 export function extensionBackend({ service, caBundle, insecureSkipTLSVerify }: Readonly<APIServiceSpec>, deps: ExtensionDeps, signal: AbortSignal): Required<Backend> {
   const { name = "", namespace = "", port = HTTPS_PORT } = service ?? {};
@@ -46,6 +48,7 @@ export interface ExtensionAnswer {
   readonly url: string;
   readonly status: number;
   header(name: string): string | undefined;
+  /** Empty where only the status was asked for. */
   readonly body: Buffer;
 }
 
@@ -54,13 +57,15 @@ export interface ExtensionQuestion {
   readonly path: string;
   readonly accept: string;
   readonly ifNoneMatch?: string | undefined;
+  /** What else it says is not held: many are asked at once whether they are there. */
+  readonly statusOnly?: boolean | undefined;
   readonly user: UserInfo;
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }
 
 /** GET. Throws an Error in Go's words. */
-export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accept, ifNoneMatch, user, timeoutMs, signal }: ExtensionQuestion, deps: ExtensionDeps): Promise<ExtensionAnswer> {
+export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accept, ifNoneMatch, statusOnly = false, user, timeoutMs, signal }: ExtensionQuestion, deps: ExtensionDeps): Promise<ExtensionAnswer> {
   const url = `https://${await shownHost(spec, deps, signal)}${path}`;
   const late = new AbortController();
   const alarm = deps.clock.after(timeoutMs, () => late.abort());
@@ -70,8 +75,8 @@ export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accep
     const headers = [["Host", backend.host], ["User-Agent", "kube-aggregator"], ["Accept", accept], ["Accept-Encoding", "gzip"], ...(ifNoneMatch ? [["If-None-Match", ifNoneMatch] as const] : []), ...identityHeaders(user)] as const;
     const response = await askKept(backend.open, () => ({ method: "GET", target: path, headers }), either);
     const header = (name: string): string | undefined => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
-    const body = await bytesOf(response.body);
-    return { url, status: response.status, header, body: header("content-encoding") === "gzip" ? gunzipSync(body, { maxOutputLength: ANSWER_BYTES_MAX }) : body };
+    const body = statusOnly ? await skipped(response.body) : await bytesOf(response.body);
+    return { url, status: response.status, header, body: header("content-encoding") === "gzip" && !statusOnly ? gunzipSync(body, { maxOutputLength: ANSWER_BYTES_MAX }) : body };
   } catch (cause) {
     const why = late.signal.aborted ? "context deadline exceeded (Client.Timeout exceeded while awaiting headers)" : (cause as Error).message;
     throw new Error(`Get ${JSON.stringify(url)}: ${why}`, { cause });
@@ -97,4 +102,15 @@ async function bytesOf(body: AsyncIterable<unknown>): Promise<Buffer> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks, length);
+}
+
+/** Whatever becomes of it, there is an answer. */
+async function skipped(body: AsyncIterable<unknown>): Promise<Buffer> {
+  let length = 0;
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) if ((length += chunk.length) > SKIPPED_BYTES_MAX) break; // which closes the connection
+  } catch {
+    return Buffer.alloc(0); // its status is known
+  }
+  return Buffer.alloc(0);
 }
