@@ -10,6 +10,7 @@
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { isNotFound } from "../api/meta/status-error.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { EscalationCheck } from "../authz/escalation.ts";
@@ -18,7 +19,7 @@ import type { Informer } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { type Lookup, lookup } from "../client/lookup.ts";
 import {
-  CSI_DRIVERS, DEVICE_CLASSES, INGRESS_CLASSES, LIMIT_RANGES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES, WORKLOADS,
+  CSI_DRIVERS, DEVICE_CLASSES, INGRESS_CLASSES, LIMIT_RANGES, MUTATING_ADMISSION_POLICIES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, PRIORITY_CLASSES, RESOURCE_CLAIMS, RESOURCE_QUOTAS, RUNTIME_CLASSES, SERVICE_ACCOUNTS, STORAGE_CLASSES, VALIDATING_ADMISSION_POLICIES, WORKLOADS,
 } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -49,6 +50,7 @@ import { podSecurityConfiguration } from "./pod-security/configuration.ts";
 import { podSecurity } from "./pod-security/pod-security.ts";
 import { podTolerationRestriction, tolerationRestriction } from "./pod-toleration-restriction.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
+import { type Policy, policyParams } from "./policy-params.ts";
 import { priorityAdmission } from "./priority.ts";
 import { limitedResources } from "./quota-limits.ts";
 import { rbacEscalation } from "./rbac-escalation.ts";
@@ -107,7 +109,15 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   if (enabled.includes(IMAGE_POLICY) && !configurations.has(IMAGE_POLICY)) throw new Error(`configuration of admission plugin ${IMAGE_POLICY}: no config specified`);
   for (const name of enabled) if (disabled.includes(name)) throw new Error(`admission plugin ${name} is both enabled and disabled`);
   const on = ({ name }: AdmissionPlugin): boolean => !disabled.includes(name) && (enabled.includes(name) || !DEFAULT_OFF.has(name));
-  return [...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer), podCertificateSigning(deps.authorizer)];
+  return [policyParamsOf(deps), ...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer), podCertificateSigning(deps.authorizer)];
+}
+
+function policyParamsOf({ client, authorizer, resourcesOf = builtInResourcesOf }: AdmissionDeps): AdmissionPlugin {
+  const kinds = new Map([MUTATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICIES].map((ref) => [ref.plural, ref]));
+  return policyParams({
+    authorizer, resourcesOf,
+    policy: async (resource, name, signal) => await client.resource(kinds.get(resource)!).get({ metadata: { name } }, { signal }).catch((error: unknown) => { if (isNotFound(error)) return undefined; throw error; }) as Policy | undefined, // as it is now: what one was a moment ago might be read by others
+  });
 }
 
 function orderedPlugins({ certifiesPods = false, groupsPods = false, preemptsGroups = false, client, informers, authorizer, resourcesOf = builtInResourcesOf, clock, random, tolerationSeconds, webhooks = [], configurations, metrics, reviewServer }: AdmissionDeps): AdmissionPlugin[] {
