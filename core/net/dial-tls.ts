@@ -3,6 +3,7 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
+import { holdBack } from "./held-back.ts";
 import { signedByOneOf } from "./same-name.ts";
 import { ANCHORS } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
@@ -34,6 +35,7 @@ export async function dialTls(connection: Duplex, { ca, serverName, names, clien
     socket: connection, ALPNProtocols: alpn && [alpn], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
     checkServerIdentity: () => undefined, // below, as what is trusted is: for names and addresses alike
   });
+  holdBack(socket, connection);
   try {
     return await whenConnected(socket, {
       event: "secureConnect", signal,
