@@ -228,6 +228,7 @@ test("two addresses of one server get one tunnel, and the second takes over from
   const agent = agentOf([one.url, one.url.replace("127.0.0.1", "localhost")]);
   await start(agent);
   await one.tunnel.arrival("node-1", AbortSignal.timeout(60_000));
+  await eventually(() => agent.connected().length > 0); // the server knows it first
   await systemClock.sleep(200, signal);
   expect(agent.connected()).toHaveLength(1);
   const first = one.tunnel.sessionOf("node-1")!;
