@@ -153,6 +153,16 @@ test("the scale of a custom resource is told as its own, and a version to be rea
   expect(JSON.stringify(document.paths)).not.toContain("of something else");
 });
 
+test("a custom resource whose name is that of a built-in type is told beside it, not in its place", async () => {
+  const group = "apps.api.k8s.io", row = { ...CRONTABS, group, plural: "deployments", singular: "deployment", kind: "Deployment" }, version = { ...CRONTAB_VERSION, group };
+  const { definitions, paths } = await openApiV2({ versions: [...builtInResources.groupVersions(), version], rows: [...builtInResources.rows(), row], custom: new Map([[`${group}/v1/Deployment`, CRONTAB_SCHEMA]]) }, SERVER, () => undefined);
+  expect(definitions["io.k8s.api.apps.v1.Deployment"]).toMatchObject({ properties: { spec: { $ref: "#/definitions/io.k8s.api.apps.v1.DeploymentSpec" } } });
+  expect(definitions["io.k8s.api.apps.v1.Deployment_v2"]).toMatchObject({ properties: { spec: { properties: { every: {} } } } });
+  expect(definitions["io.k8s.api.apps.v1.DeploymentList_v2"]).toMatchObject({ properties: { items: { items: { $ref: "#/definitions/io.k8s.api.apps.v1.Deployment_v2" } } } });
+  expect(JSON.stringify(paths[`/apis/${group}/v1/namespaces/{namespace}/deployments`])).toContain("#/definitions/io.k8s.api.apps.v1.Deployment_v2");
+  expect(JSON.stringify(paths["/apis/apps/v1/namespaces/{namespace}/deployments"])).not.toContain("_v2");
+});
+
 test("v2 says the same with less, also as protobuf", async () => {
   const document = await openApiV2({ versions: [...builtInResources.groupVersions(), CRONTAB_VERSION], rows: [...builtInResources.rows(), CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", CRONTAB_SCHEMA]]) }, SERVER, () => undefined);
   expect(document.definitions["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { spec: { properties: { every: { "x-kubernetes-int-or-string": true } } } } });

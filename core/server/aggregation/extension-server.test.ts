@@ -145,6 +145,14 @@ test("an APIService that somebody changes is looked at again, and what its serve
   }));
 });
 
+test("whether a server answers is asked without naming a form", async () => {
+  const written: string[] = [];
+  status = 503;
+  const deps = { ...world({}), apiServices: staticInformer(apiService()), resource: { updateStatus: async (object: APIService) => { written.push(object.status!.conditions![0]!.reason!); return object; } } as never };
+  await running(availability(deps), () => eventually(() => written.length > 0));
+  expect([asked.url, got.accept]).toEqual(["/apis/g/v1", undefined]);
+});
+
 test("a server that does not tell its OpenAPI still serves what it tells it does", async () => {
   const deps = { ...world({}), apiServices: staticInformer(apiService()), clock: { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(ms < 60_000 ? ms : 50, work) } }; // what it serves may take its 5 s
   const catalog = new RemoteCatalog(deps);
