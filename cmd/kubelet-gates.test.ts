@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { gateWarnings, unmetNeeds } from "./kubelet-gates.ts";
+import { gateProblems, gateWarnings, unmetNeeds } from "./kubelet-gates.ts";
 
 test("a gate that goes, and one that changes nothing here, are told of; others are not", () => {
   const told = (gates: Readonly<Record<string, boolean>>) => gateWarnings(gates).map(({ featureGate, value, message }) => `${featureGate}=${value}: ${message}`);
@@ -16,4 +16,10 @@ test("a gate that goes, and one that changes nothing here, are told of; others a
 test("a gate that is on lacks those it needs where they are off", () => {
   const on = (...names: string[]) => unmetNeeds((name) => names.includes(name));
   expect([on("ClusterTrustBundleProjection"), on("ClusterTrustBundle", "ClusterTrustBundleProjection")]).toEqual([["ClusterTrustBundleProjection is enabled, but depends on features that are disabled: [ClusterTrustBundle]"], []]);
+});
+
+test("gates of logging and of clients are known here as well", () => {
+  expect(gateProblems({ ContextualLogging: true, LoggingAlphaOptions: true, LoggingBetaOptions: true, WatchListClient: false, NativeHistograms: true })).toEqual([]);
+  expect(gateProblems({ AtomicFIFO: false, StaleControllerConsistencyDaemonSet: false, StaleControllerConsistencyJob: false, StaleControllerConsistencyReplicaSet: false }))
+    .toEqual(["StaleControllerConsistencyStatefulSet is enabled, but depends on features that are disabled: [AtomicFIFO]"]);
 });

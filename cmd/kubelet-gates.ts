@@ -23,7 +23,9 @@ const NEEDS: Readonly<Record<string, readonly string[]>> = {
   GangScheduling: ["GenericWorkload"], GracefulNodeShutdownBasedOnPodPriority: ["GracefulNodeShutdown"],
   InPlacePodLevelResourcesVerticalScaling: ["PodLevelResources", "NodeDeclaredFeatures"], InPlacePodVerticalScalingInitContainers: ["NodeDeclaredFeatures"],
   MatchLabelKeysInPodTopologySpreadSelectorMerge: ["MatchLabelKeysInPodTopologySpread"], PodLevelResourceManagers: ["PodLevelResources"], ResourceHealthStatusMessage: ["ResourceHealthStatus"],
-  RestartAllContainersOnContainerExits: ["ContainerRestartRules", "NodeDeclaredFeatures"], TopologyAwareWorkloadScheduling: ["GenericWorkload"],
+  RestartAllContainersOnContainerExits: ["ContainerRestartRules", "NodeDeclaredFeatures"],
+  StaleControllerConsistencyDaemonSet: ["AtomicFIFO"], StaleControllerConsistencyJob: ["AtomicFIFO"], StaleControllerConsistencyReplicaSet: ["AtomicFIFO"], StaleControllerConsistencyStatefulSet: ["AtomicFIFO"],
+  TopologyAwareWorkloadScheduling: ["GenericWorkload"],
   UnknownVersionInteroperabilityProxy: ["APIServerIdentity"], UserNamespacesHostNetworkSupport: ["NodeDeclaredFeatures"],
   WindowsGracefulNodeShutdown: ["GracefulNodeShutdown"], WorkloadAwarePreemption: ["GangScheduling"], WorkloadWithJob: ["GenericWorkload"],
 };

@@ -196,7 +196,7 @@ describe("the chain", () => {
   test("upstream's order and defaults", () => {
     expect(admissionPlugins(deps).map(({ name }) => name)).toEqual([
       "AdmissionPolicyParamsAuthorization", "NamespaceLifecycle", "LimitRanger", "ServiceAccount", "NodeRestriction", "TaintNodesByCondition", "PodSecurity", "Priority", "DefaultTolerationSeconds", "DefaultStorageClass", "StorageObjectInUseProtection",
-      "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning", "ClusterTrustBundleAttest", "CertificateSubjectRestriction", "DefaultIngressClass", "PodTopologyLabels", "NodeDeclaredFeatureValidator", "PodResizeValidator", "ResourceQuota", "RBACEscalation", "ResourceClaimStatusAuthorization", "PodCertificateSigning",
+      "PersistentVolumeClaimResize", "RuntimeClass", "CertificateApproval", "CertificateSigning", "ClusterTrustBundleAttest", "CertificateSubjectRestriction", "DefaultIngressClass", "PodTopologyLabels", "NodeDeclaredFeatureValidator", "PodResizeValidator", "ResourceQuota", "RBACEscalation", "PodCertificateSigning",
     ]);
     const changed = admissionPlugins({ ...deps, enabled: ["AlwaysPullImages"], disabled: ["Priority"] }).map(({ name }) => name);
     expect([changed.includes("AlwaysPullImages"), changed.includes("Priority")]).toEqual([true, false]);

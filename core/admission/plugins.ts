@@ -29,7 +29,6 @@ import { alwaysAdmit, alwaysDeny } from "./always.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { limitPodHardAntiAffinityTopology } from "./anti-affinity.ts";
 import { certificateApproval, certificateSigning, certificateSubjectRestriction, clusterTrustBundleAttest, podCertificateSigning } from "./certificates.ts";
-import { claimStatusAuthorization } from "./claim-status.ts";
 import { defaultIngressClass } from "./default-ingress-class.ts";
 import { defaultTolerationSeconds, type DefaultTolerationSecondsOptions } from "./default-toleration-seconds.ts";
 import { denyServiceExternalIps } from "./deny-service-external-ips.ts";
@@ -109,7 +108,7 @@ export function admissionPlugins(deps: AdmissionDeps): AdmissionPlugin[] {
   if (enabled.includes(IMAGE_POLICY) && !configurations.has(IMAGE_POLICY)) throw new Error(`configuration of admission plugin ${IMAGE_POLICY}: no config specified`);
   for (const name of enabled) if (disabled.includes(name)) throw new Error(`admission plugin ${name} is both enabled and disabled`);
   const on = ({ name }: AdmissionPlugin): boolean => !disabled.includes(name) && (enabled.includes(name) || !DEFAULT_OFF.has(name));
-  return [policyParamsOf(deps), ...all.filter(on), rbacEscalation(deps.escalationGuard), claimStatusAuthorization(deps.authorizer), podCertificateSigning(deps.authorizer)];
+  return [policyParamsOf(deps), ...all.filter(on), rbacEscalation(deps.escalationGuard), podCertificateSigning(deps.authorizer)];
 }
 
 function policyParamsOf({ client, authorizer, resourcesOf = builtInResourcesOf }: AdmissionDeps): AdmissionPlugin {

@@ -202,7 +202,7 @@ export class Registry {
       store: stored ? this.#storeFor(home, resource, row) : undefined,
       custom: undefined,
       ready: () => Promise.resolve(),
-      toStorage: (object) => (apiVersion === storageVersion ? object : convert(object, storageVersion)),
+      toStorage: (object) => (object.apiVersion === storageVersion ? object : convert(object, storageVersion)),
       keepsSpec: statusDefaults !== undefined && apiVersion === storageVersion,
       applyDefaults(object, kept) {
         if (statusDefaults && kept !== undefined && (object as { readonly spec?: unknown }).spec === kept) {

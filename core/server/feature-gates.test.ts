@@ -8,6 +8,8 @@ test.each<[string, string | undefined]>([
   ["ContainerStopSignals=true", undefined], ["PodLogsQuerySplitStreams=true", undefined],
   ["StorageVersionMigrator=true", undefined], ["CoordinatedLeaderElection=true", undefined], ["StorageVersionAPI=true", undefined], ["GenericWorkload=true", undefined], ["GangScheduling=true", undefined], ["WorkloadWithJob=true", undefined], ["TopologyAwareWorkloadScheduling=true", undefined], ["StorageVersionMigrator=false", undefined],
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
+  ["WatchListClient=true", undefined], ["InformerResourceVersion=false", undefined], ["ContextualLogging=true", undefined], ["LoggingAlphaOptions=false", undefined], ["NativeHistograms=false", undefined],
+  ["WatchListClient=false", "cannot set feature gate WatchListClient to false: Coracle behaves as v1.36 does with it on"], ["InOrderInformers=false", "cannot set feature gate InOrderInformers to false, feature is locked to true"],
   ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],
   ["WatchList", "missing bool value for WatchList"],
   ["MutatingAdmissionPolicy=false", undefined], ["WatchList=tRue", 'invalid value of WatchList=tRue, err: strconv.ParseBool: parsing "tRue": invalid syntax'],

@@ -47,6 +47,7 @@ test("an object is shown in another version, and what has been made of it comes 
   expect(await versions.restored(changed as never, HPA_V1, HPA_V1, signal)).toMatchObject({
     apiVersion: "autoscaling/v2", spec: { maxReplicas: 5, minReplicas: 1, metrics: [{ resource: { target: { averageUtilization: 60 } } }] },
   });
+  expect(await versions.restored(changed as never, HPA_V1, HPA_V2, signal)).toMatchObject({ apiVersion: "autoscaling/v2", spec: { metrics: [{ resource: { target: { averageUtilization: 60 } } }] } });
   expect(await versions.shown(stored, HPA_V2, signal)).toBe(stored);
 });
 

@@ -448,6 +448,13 @@ test("a webhook that refuses has changed nothing; one that patches an object who
   expect(Object.values(notes)).toEqual([true, false, false]);
 });
 
+test("a webhook may patch what a connection is asked for with, and a patch may change nothing of it", async () => {
+  const { port, asked } = await webhookServer(({ path }) => patchOf(path.startsWith("/0") ? { op: "test", path: "/command/0", value: "sh" } : { op: "add", path: "/stdin", value: true }));
+  const request = { ...admissionRequest({ operation: "CONNECT", resource: "pods/exec", name: "p", object: { apiVersion: "v1", kind: "PodExecOptions", command: ["sh"] } }), pathName: "p" };
+  await chainOf({ port, mutating: [{}, {}] }).admit(request);
+  expect([request.object, asked[0]!.request.operation]).toEqual([{ apiVersion: "v1", kind: "PodExecOptions", command: ["sh"], stdin: true }, "CONNECT"]);
+});
+
 test("a patch that brings again what is there has changed nothing in the second round; operations are noted in the order of their keys", async () => {
   const { port } = await webhookServer(({ path, request }) => patchOf(path.startsWith("/0") ? { path: "/data/seen", op: "add", value: (request.object as unknown as { data: { late?: string } }).data.late ?? "not yet" } : { value: "<1>", path: "/data/late", op: "add" }));
   const mutated: Record<string, boolean> = {};

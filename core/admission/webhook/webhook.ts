@@ -304,7 +304,8 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
 }
 
 /** Times of whose fields they are count in fractions of a second until they have been a text for the first time: that is a change, too. */
-function isJustOwned({ object, oldObject }: AdmissionRequest): boolean {
+function isJustOwned({ operation, object, oldObject }: AdmissionRequest): boolean {
+  if (operation === "CONNECT") return false; // nobody owns what a connection is asked for with
   return (object?.metadata.managedFields?.length ?? 0) > 0 && !sameValue(object?.metadata.managedFields, oldObject?.metadata.managedFields);
 }
 

@@ -36,14 +36,14 @@ const LIST_METADATA_TEXT = "Standard list metadata. More info: https://git.k8s.i
 /** "stable.example.com", "v1", "CronTab" → com.example.stable.v1.CronTab */
 export function customTypeName({ group, version, kind }: GroupVersionKind): string { return `${group.split(".").reverse().join(".")}.${version}.${kind}`; }
 
-/** The schemas of the custom rows and their lists, by name. They refer to ObjectMeta and ListMeta. */
-export function customSchemas(rows: readonly ResourceRow[], schemas: ReadonlyMap<string, CustomSchema>, dialect: Dialect): Record<string, Schema> {
+/** The schemas of the custom rows and their lists, by what they are named. They refer to ObjectMeta and ListMeta. */
+export function customSchemas(rows: readonly ResourceRow[], schemas: ReadonlyMap<string, CustomSchema>, dialect: Dialect, nameOf = customTypeName): Record<string, Schema> {
   const found: Record<string, Schema> = {};
   for (const row of rows.filter(({ custom }) => custom)) {
     const kind = { group: row.group, version: row.version, kind: row.kind };
     const listKind = { ...kind, kind: row.listKind ?? `${row.kind}List` };
-    found[customTypeName(kind)] = objectSchema(kind, schemas.get(row.kind), dialect);
-    found[customTypeName(listKind)] = { ...listSchema(row, listKind, customTypeName(kind), dialect), ...selectableFields(schemas.get(row.kind)) };
+    found[nameOf(kind)] = objectSchema(kind, schemas.get(row.kind), dialect);
+    found[nameOf(listKind)] = { ...listSchema(row, listKind, nameOf(kind), dialect), ...selectableFields(schemas.get(row.kind)) };
   }
   return found;
 }

@@ -1,10 +1,11 @@
 /**
  * How gnostic's messages follow an OpenAPI document in JSON: field by field, except that maps are lists of named values, that "one of" is a message around the choice, and that
- * values of any shape (extensions, enums) are YAML text, for which JSON will do.
+ * values of any shape (extensions, enums) are YAML text.
  *
  * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto, openapiv3/OpenAPIv3.proto
  */
 import { stringify } from "../codec/json.ts";
+import { writeYaml, YamlTextError } from "../codec/yaml-writer.ts";
 import { boolField, doubleField, intField, nest, textField } from "../../protobuf/fields.ts";
 import type { BackwardWriter } from "../../protobuf/wire.ts";
 
@@ -53,4 +54,14 @@ export function mapOf(number: number, value: Message): Message {
 }
 
 /** Any { yaml = 2 } */
-export function anyValue(writer: BackwardWriter, value: unknown): void { textField(writer, 2, stringify(value)); }
+export function anyValue(writer: BackwardWriter, value: unknown): void { textField(writer, 2, yamlOf(value)); }
+
+/** JSON is YAML, too, and escapes what YAML has no character for. */
+function yamlOf(value: unknown): string {
+  try {
+    return writeYaml(value);
+  } catch (error) {
+    if (error instanceof YamlTextError) return stringify(value);
+    throw error;
+  }
+}

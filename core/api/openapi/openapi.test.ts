@@ -153,6 +153,16 @@ test("the scale of a custom resource is told as its own, and a version to be rea
   expect(JSON.stringify(document.paths)).not.toContain("of something else");
 });
 
+test("a custom resource whose name is that of a built-in type is told beside it, not in its place", async () => {
+  const group = "apps.api.k8s.io", row = { ...CRONTABS, group, plural: "deployments", singular: "deployment", kind: "Deployment" }, version = { ...CRONTAB_VERSION, group };
+  const { definitions, paths } = await openApiV2({ versions: [...builtInResources.groupVersions(), version], rows: [...builtInResources.rows(), row], custom: new Map([[`${group}/v1/Deployment`, CRONTAB_SCHEMA]]) }, SERVER, () => undefined);
+  expect(definitions["io.k8s.api.apps.v1.Deployment"]).toMatchObject({ properties: { spec: { $ref: "#/definitions/io.k8s.api.apps.v1.DeploymentSpec" } } });
+  expect(definitions["io.k8s.api.apps.v1.Deployment_v2"]).toMatchObject({ properties: { spec: { properties: { every: {} } } } });
+  expect(definitions["io.k8s.api.apps.v1.DeploymentList_v2"]).toMatchObject({ properties: { items: { items: { $ref: "#/definitions/io.k8s.api.apps.v1.Deployment_v2" } } } });
+  expect(JSON.stringify(paths[`/apis/${group}/v1/namespaces/{namespace}/deployments`])).toContain("#/definitions/io.k8s.api.apps.v1.Deployment_v2");
+  expect(JSON.stringify(paths["/apis/apps/v1/namespaces/{namespace}/deployments"])).not.toContain("_v2");
+});
+
 test("v2 says the same with less, also as protobuf", async () => {
   const document = await openApiV2({ versions: [...builtInResources.groupVersions(), CRONTAB_VERSION], rows: [...builtInResources.rows(), CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", CRONTAB_SCHEMA]]) }, SERVER, () => undefined);
   expect(document.definitions["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { spec: { properties: { every: { "x-kubernetes-int-or-string": true } } } } });
@@ -185,9 +195,9 @@ test("v2 is written in parts as it would be written at once, and every reference
   expect([...refs].sort()).toEqual(Object.keys(document.parameters).sort());
 });
 
-/** definitions { additional_properties { name "A" value { required "b", type { "object" }, vendor_extension { name "x-y" value { yaml "[1]" } } } } }, parameters {}, security_definitions {} */
+/** definitions { additional_properties { name "A" value { required "b", type { "object" }, vendor_extension { name "x-y" value { yaml "- 1\n" } } } } }, parameters {}, security_definitions {} */
 function lengthAndDefinitions(): string {
-  const extension = "fa010c" + "0a03782d79" + "1205" + "1203" + "5b315d";
+  const extension = "fa010d" + "0a03782d79" + "1206" + "1204" + "2d20310a";
   const schema = "9a010162" + "b20108" + "0a066f626a656374" + extension;
   const value = "0a0141" + "12" + (schema.length / 2).toString(16).padStart(2, "0") + schema;
   const named = "0a" + (value.length / 2).toString(16).padStart(2, "0") + value;
@@ -202,8 +212,13 @@ test("v3 as protobuf: what refers, what is one of several, and defaults that are
   const text = (number: number, value: string): string => hex(number, Buffer.from(value).toString("hex"));
   const named = (name: string, value: string): string => text(1, name) + hex(2, value);
   const properties = hex(1, named("b", hex(2, text(1, "#/b")))) + hex(1, named("c", hex(1, `0801${hex(33, "")}`))) + hex(1, named("d", hex(1, hex(30, hex(1, hex(1, text(25, "string")))) + hex(33, "090000000000000040"))));
-  const schema = text(25, "object") + hex(31, properties) + hex(32, "1001") + hex(36, named("x-y", text(2, "[1]")));
+  const schema = text(25, "object") + hex(31, properties) + hex(32, "1001") + hex(36, named("x-y", text(2, "- 1\n")));
   expect(Buffer.from(encodeOpenApiV3({ openapi: "3", info: {}, paths: {}, components: { schemas } })).toString("hex")).toBe(text(1, "3") + hex(2, "") + hex(4, "") + hex(5, hex(1, hex(1, named("A", hex(1, schema))))));
+});
+
+test("a value that YAML has no characters for is told in protobuf as JSON", () => {
+  const told = (value: unknown): string => Buffer.from(encodeOpenApiV3({ openapi: "3", info: {}, paths: {}, components: { schemas: { A: { type: "object", "x-y": value } } } })).toString();
+  expect([told([{ fieldPath: "spec.color" }]).includes("- fieldPath: spec.color\n"), told(["a\u007fb"]).includes('["a\u007fb"]')]).toEqual([true, true]);
 });
 
 test("numbers that no double holds are told with all their digits", async () => {

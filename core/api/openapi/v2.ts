@@ -36,7 +36,8 @@ export interface Swagger {
 }
 
 export async function openApiV2({ versions, rows, descriptions = {}, custom = new Map(), facts = builtInFacts }: OpenApiV2Request, { version, cbor }: ServerInfo, breathe: Breathe): Promise<Swagger> {
-  const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
+  const nameOf = (kind: GroupVersionKind): string => freeName(customTypeName(kind), facts);
+  const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? nameOf(kind);
   const shared = new SharedParameters();
   const paths: (readonly [string, object])[] = [];
   const own: Record<string, Schema> = {};
@@ -52,7 +53,7 @@ export async function openApiV2({ versions, rows, descriptions = {}, custom = ne
     tell(operationsOf(groupVersion, its, { facts, descriptions, refOf, cbor }));
     for (const row of its) {
       const schema = custom.get(`${row.group}/${row.version}/${row.kind}`);
-      const found = customSchemas([row], new Map(schema && [[row.kind, schema]]), "v2");
+      const found = customSchemas([row], new Map(schema && [[row.kind, schema]]), "v2", nameOf);
       for (const name of refsIn(found)) refs.add(name);
       Object.assign(own, found);
       await breathe();
@@ -68,6 +69,9 @@ export async function openApiV2({ versions, rows, descriptions = {}, custom = ne
     security: [{ BearerToken: [] }],
   };
 }
+
+/** A group can be so named that its kind would be told in place of a built-in one. Source: kubernetes v1.36 kube-openapi/pkg/aggregator/aggregator.go mergeSpecs */
+function freeName(name: string, facts: Facts): string { return facts.typeNamed(name) ? `${name}_v2` : name; }
 
 function byName([a]: readonly [string, unknown], [b]: readonly [string, unknown]): number { return a < b ? -1 : 1; }
 

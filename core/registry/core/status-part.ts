@@ -12,6 +12,7 @@ type Part<T extends ApiObject> = Extract<Subresource<T>, { type: "part" }>;
 interface StatusOptions<T extends ApiObject> {
   /** After spec and metadata have been put back. Mutates `next`. */
   readonly prepare?: (next: T, old: Readonly<T>, context: WriteContext) => void;
+  readonly authorize?: NonNullable<Part<T>["authorize"]>;
   readonly validate?: (next: Readonly<T>, old: Readonly<T>, context?: WriteContext) => Iterable<FieldError>;
   /** Texts for the Warning header. */
   readonly warnings?: (next: Readonly<T>) => Iterable<string>;
@@ -19,7 +20,7 @@ interface StatusOptions<T extends ApiObject> {
   readonly keepsMetadata?: boolean;
 }
 
-export function statusPart<T extends ApiObject>({ prepare, validate, warnings, keepsMetadata = false }: StatusOptions<T> = {}): Part<T> {
+export function statusPart<T extends ApiObject>({ prepare, authorize, validate, warnings, keepsMetadata = false }: StatusOptions<T> = {}): Part<T> {
   return {
     type: "part",
     generation: false,
@@ -28,6 +29,7 @@ export function statusPart<T extends ApiObject>({ prepare, validate, warnings, k
       if (keepsMetadata) keepMetadata(next, old);
       prepare?.(next, old, context);
     },
+    ...(authorize ? { authorize } : {}),
     ...(validate ? { validate } : {}),
     ...(warnings ? { warnings } : {}),
   };

@@ -8,12 +8,22 @@ import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 
+/** What only an authorizer can say of whoever writes. */
+export interface Permissions {
+  /** Of the request: a patch is not an update. */
+  readonly verb: string;
+  /** Why that may not be done to the resource that is written, in upstream's words; undefined: it may. */
+  refusal(asked: { readonly verb: string; readonly subresource: string; readonly namespace: string; readonly name: string }): Promise<string | undefined>;
+}
+
 export interface WriteContext {
   readonly user: UserInfo;
   readonly nowMs: number;
   readonly dryRun: boolean;
   /** Of the version the request names: some are stricter than others of the same resource. */
   readonly group?: string | undefined;
+  /** Absent: nobody asks. */
+  readonly permissions?: Permissions | undefined;
   /** A random uuid. */
   uuid(): string;
   /** Tells the client of what is no longer to be seen once the object is prepared. */
@@ -117,6 +127,8 @@ export type Subresource<T extends ApiObject = ApiObject> =
       readonly generation?: false;
       /** Takes the part from `next` and all the rest from `old`. Mutates `next`. */
       prepare(next: T, old: Readonly<T>, context: WriteContext): void;
+      /** What whoever writes may not change of it: told before what is wrong with it. */
+      authorize?(next: Readonly<T>, old: Readonly<T>, context: WriteContext): Promise<readonly FieldError[]>;
       validate?(next: Readonly<T>, old: Readonly<T>, context?: WriteContext): Iterable<FieldError>;
       /** Texts for the Warning header. */
       warnings?(next: Readonly<T>): Iterable<string>;

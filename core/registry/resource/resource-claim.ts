@@ -12,6 +12,7 @@ import { immutableStruct } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource, type Resource } from "../generic/resource.ts";
 import { adminAccess, adminNamespace, defaultClaimSpec, type NamespaceLabels, validateClaimSpec } from "./claim-spec.ts";
+import { claimPermissions } from "./claim-permissions.ts";
 import { idOf, validateClaimStatus } from "./claim-status.ts";
 
 const GROUP = { group: "resource.k8s.io", version: "v1", generation: false as const };
@@ -32,6 +33,7 @@ export function resourceClaims(labels: NamespaceLabels): Resource<ResourceClaim>
       status: statusPart<ResourceClaim>({
         keepsMetadata: true,
         prepare: dropDeallocated,
+        authorize: claimPermissions,
         *validate(next, old) {
           const [results, before] = [next, old].map(({ status }) => status?.allocation?.devices?.results ?? []);
           const at = results!.findIndex((result) => result.adminAccess === true);

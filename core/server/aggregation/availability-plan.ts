@@ -45,4 +45,7 @@ export function withAvailable(conditions: readonly APIServiceCondition[] = [], {
   return known ? conditions.map((one) => (one === known ? made : { ...one })) : [...conditions.map((one) => ({ ...one })), made];
 }
 
+/** Undefined: nobody has looked yet. */
+export function availabilityOf({ status }: Readonly<APIService>): string | undefined { return status?.conditions?.find(({ type }) => type === "Available")?.status; }
+
 export function isAvailable({ status }: Readonly<APIService>): boolean { return isConditionTrue(status?.conditions, "Available"); }

@@ -64,7 +64,7 @@ export function availability(deps: AvailabilityDeps): Runnable {
     const { group = "", version = "" } = current.spec;
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const asked = Array.from({ length: ATTEMPTS }, async () => {
-      const { status, url } = await askExtension(current.spec, { path, accept: "application/json", statusOnly: true, user: AGGREGATOR, timeoutMs: DISCOVERY_MS, signal }, deps);
+      const { status, url } = await askExtension(current.spec, { path, statusOnly: true, user: AGGREGATOR, timeoutMs: DISCOVERY_MS, signal }, deps);
       if (status < 200 || status > 299) throw new Error(`failing or missing response from ${url}: bad status from ${url}: ${status}`);
     });
     return await Promise.any(asked).then(() => PASSED, (errors: AggregateError) => failedDiscovery(messageOf(errors.errors.at(-1) as Error)));

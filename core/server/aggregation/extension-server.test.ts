@@ -124,21 +124,6 @@ async function running(part: { run(until: AbortSignal, ready: () => void): Promi
 
 async function eventually(holds: () => boolean): Promise<void> { while (!holds()) await systemClock.sleep(5, signal); }
 
-test("a server that is said to be unavailable is not asked what it serves", async () => {
-  const unavailable = apiService();
-  unavailable.status!.conditions![0]!.status = "False";
-  const apiServices = staticInformer(unavailable);
-  const catalog = new RemoteCatalog({ ...world({}), apiServices });
-  asked = { url: "", body: "" };
-  await running(catalog, async () => {
-    await eventually(() => catalog.changes === 1);
-    expect([catalog.of("v1.g").stale, asked.url]).toEqual([true, ""]);
-    apiServices.put(apiService());
-    await eventually(() => catalog.of("v1.g").resources.length === 1);
-    expect(catalog.of("v1.g").stale).toBe(false);
-  });
-});
-
 test("an APIService that somebody changes is looked at again, and what its server serves is not told while it does not answer", async () => {
   const apiServices = staticInformer(apiService());
   const written: string[] = [];
@@ -154,6 +139,26 @@ test("an APIService that somebody changes is looked at again, and what its serve
     await eventually(() => catalog.of("v1.g").stale);
     expect(catalog.of("v1.g").resources).toEqual([]);
   }));
+});
+
+test("a server that is said to be unavailable is still asked what it serves, once somebody has looked", async () => {
+  const unseen = { ...apiService(), status: {} }, unavailable = { ...apiService(), status: { conditions: [{ ...apiService().status!.conditions![0]!, status: "False" as const }] } };
+  const apiServices = staticInformer<APIService>(unseen);
+  const catalog = new RemoteCatalog({ ...world({}), apiServices });
+  await running(catalog, async () => {
+    await eventually(() => catalog.of("v1.g").stale);
+    apiServices.put(unavailable);
+    await eventually(() => catalog.of("v1.g").resources.length === 1);
+    expect(catalog.of("v1.g").stale).toBe(false);
+  });
+});
+
+test("whether a server answers is asked without naming a form", async () => {
+  const written: string[] = [];
+  status = 503;
+  const deps = { ...world({}), apiServices: staticInformer(apiService()), resource: { updateStatus: async (object: APIService) => { written.push(object.status!.conditions![0]!.reason!); return object; } } as never };
+  await running(availability(deps), () => eventually(() => written.length > 0));
+  expect(got.accept).toBeUndefined();
 });
 
 test("a server that does not tell its OpenAPI still serves what it tells it does", async () => {

@@ -55,7 +55,8 @@ export interface ExtensionAnswer {
 export interface ExtensionQuestion {
   /** With the query. */
   readonly path: string;
-  readonly accept: string;
+  /** Absent: whatever it has. */
+  readonly accept?: string;
   readonly ifNoneMatch?: string | undefined;
   /** What else it says is not held: many are asked at once whether they are there. */
   readonly statusOnly?: boolean | undefined;
@@ -72,7 +73,7 @@ export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accep
   const either = AbortSignal.any([signal, late.signal]);
   const backend = extensionBackend(spec, deps, either);
   try {
-    const headers = [["Host", backend.host], ["User-Agent", "kube-aggregator"], ["Accept", accept], ["Accept-Encoding", "gzip"], ...(ifNoneMatch ? [["If-None-Match", ifNoneMatch] as const] : []), ...identityHeaders(user)] as const;
+    const headers = [["Host", backend.host], ["User-Agent", "kube-aggregator"], ...(accept === undefined ? [] : [["Accept", accept] as const]), ["Accept-Encoding", "gzip"], ...(ifNoneMatch ? [["If-None-Match", ifNoneMatch] as const] : []), ...identityHeaders(user)] as const;
     const response = await askKept(backend.open, () => ({ method: "GET", target: path, headers }), either);
     const header = (name: string): string | undefined => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
     const body = statusOnly ? await skipped(response.body) : await bytesOf(response.body);

@@ -13,7 +13,7 @@ import type { Runnable } from "../../lifecycle/run-all.ts";
 import { workQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
 import type { APIService, APIServiceSpec } from "../../registry/apiregistration/api-service.ts";
-import { isAvailable } from "./availability-plan.ts";
+import { availabilityOf, isAvailable } from "./availability-plan.ts";
 import { ACCEPT_AGGREGATED, isAggregated, type ResourceDiscovery, resourcesIn, resourcesOfList } from "./discovered.ts";
 import { askExtension, type ExtensionAnswer, type ExtensionDeps } from "./extension-server.ts";
 import { AGGREGATOR } from "./identity.ts";
@@ -64,7 +64,7 @@ export class RemoteCatalog implements Runnable {
     const end = apiServices.onChange(({ object, old, deleted }) => {
       if (deleted || !object.spec.service) {
         if (this.#known.delete(object.metadata.name)) this.#changes++;
-      } else if (!old || !Bun.deepEquals(old.spec, object.spec) || isAvailable(old) !== isAvailable(object)) queue.add(object.metadata.name);
+      } else if (!old || !Bun.deepEquals(old.spec, object.spec) || availabilityOf(old) !== availabilityOf(object)) queue.add(object.metadata.name);
     });
     ready();
     await apiServices.whenSynced(signal);
@@ -73,8 +73,8 @@ export class RemoteCatalog implements Runnable {
         try {
           const current = apiServices.get(objectKey("", name));
           if (current?.spec.service) {
-            if (!isAvailable(current)) throw new Error("service unavailable"); // it is not asked, as nobody else's requests go there
-            await this.#refresh(name, current.spec, signal);
+            if (availabilityOf(current) === undefined) throw new Error("service unavailable"); // until somebody has looked; after that it is asked what it serves whatever they found
+            await this.#refresh(name, current, signal);
             queue.addAfter(name, REFRESH_MS);
           }
           queue.forget(name);
@@ -92,10 +92,12 @@ export class RemoteCatalog implements Runnable {
     end();
   }
 
-  async #refresh(name: string, spec: Readonly<APIServiceSpec>, signal: AbortSignal): Promise<void> {
+  async #refresh(name: string, apiService: Readonly<APIService>, signal: AbortSignal): Promise<void> {
+    const { spec } = apiService;
     const resources = await this.#resources(spec, signal);
     const known = this.of(name);
     this.#keep(name, { ...known, resources, stale: false });
+    if (!isAvailable(apiService)) return;
     const [v3, v2] = await Promise.all([this.#orAsBefore(name, known.v3, () => this.#v3(spec, signal)), this.#orAsBefore(name, known.v2, () => this.#v2(spec, known.v2, signal))]);
     if (!signal.aborted) this.#keep(name, { resources, stale: false, v3, v2 });
   }

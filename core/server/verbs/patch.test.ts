@@ -1,5 +1,7 @@
 import { afterAll, beforeEach, expect, test } from "vitest";
 import { apiServer, type ApiServer } from "../../../test/api-server.ts";
+import type { AdmissionRequest } from "../../admission/plugin.ts";
+import { replaceIn } from "../../admission/rounds.ts";
 
 let api: ApiServer | undefined;
 const PATH = "/apis/apps/v1/namespaces/a/deployments/d";
@@ -384,6 +386,18 @@ test("a list that is sent empty is empty for plug-ins, and none once it is store
 
 test("a value that an operation of a JSON patch has no use for is not looked at", async () => {
   expect((await patch("json", [{ op: "remove", path: "/spec/replicas", value: 1.5 }])).body).toMatchObject({ kind: "Deployment", spec: { replicas: 1 } });
+});
+
+test("patches that race all happen, also where a webhook makes the whole object anew", async () => {
+  const admit = ({ operation, object }: AdmissionRequest): void => {
+    if (operation === "UPDATE") replaceIn(object!, structuredClone({ ...object! }));
+  };
+  await using own = await apiServer({ admit });
+  const maps = "/api/v1/namespaces/a/configmaps";
+  await own.ask("POST", maps, { body: { metadata: { name: "m" } } });
+  const told = await Promise.all(Array.from({ length: 12 }, (_, i) => own.ask("PATCH", `${maps}/m`, { headers: { "content-type": TYPES.merge }, body: { data: { [`k${i}`]: "x" } } })));
+  expect(told.map(({ code }) => code)).toEqual(told.map(() => 200));
+  expect(Object.keys((await own.ask("GET", `${maps}/m`)).body.data)).toHaveLength(12);
 });
 
 test("a JSON patch that replaces all metadata names the version that is in it", async () => {

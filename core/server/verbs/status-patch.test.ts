@@ -38,3 +38,11 @@ test("below status, defaults are filled in", async () => {
   const patched = await api.ask("PATCH", `${PODS}/p/status`, { headers: { "content-type": TYPES[0]! }, body: { status: { containerStatuses: [{ name: "c", image: "x", imageID: "", ready: true, restartCount: 0, allocatedResources: { cpu: "1500u" } }] } } });
   expect(patched.body.status.containerStatuses[0].allocatedResources).toEqual({ cpu: "2m" });
 });
+
+test("what a client may not change of a claim's status is told before what is wrong with it", async () => {
+  await using api = await apiServer({ authorizer: { authorize: (asked) => ({ decision: asked.isResource && asked.subresource === "binding" ? "no-opinion" : "allow", reason: "" }), rulesFor: () => Promise.reject(new Error("nobody asks")) } });
+  const claims = "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims";
+  await api.ask("POST", claims, { body: { metadata: { name: "c" }, spec: { devices: { requests: [{ name: "r", exactly: { deviceClassName: "x" } }] } } } });
+  const { body } = await api.ask("PATCH", `${claims}/c/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { status: { allocation: { devices: { results: [{ request: "other", driver: "d", pool: "p", device: "a" }] } } } } });
+  expect(body.message).toMatch(/^ResourceClaim.resource.k8s.io "c" is invalid: \[status.allocation: Forbidden: changing status.allocation or status.reservedFor requires resource="resourceclaims\/binding", verb="patch" permission: .*, status.allocation.devices.results\[0\].request: Invalid value: /);
+});

@@ -9,10 +9,10 @@ import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { dns1123Subdomain, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
-import { conflict, forbidden, invalid } from "../../api/meta/status-error.ts";
+import { conflict, forbidden, invalid, notAllowed } from "../../api/meta/status-error.ts";
 import { isRequestTooLarge } from "../../registry/generic/commits.ts";
 import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
-import type { WriteContext } from "../../registry/generic/resource.ts";
+import type { Permissions, WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize } from "../access.ts";
@@ -122,12 +122,13 @@ async function roomMade<T>(write: (owned: boolean) => Promise<T>, isApply = fals
 }
 
 /** Plug-ins are shown the version a patch has found, also where it is not bound to it: that it may be tried again is not their business. */
-async function withVersion({ metadata }: ApiObject, old: Readonly<ApiObject> | undefined, work: () => Promise<void>): Promise<void> {
-  if (metadata.resourceVersion) return await work();
+async function withVersion(object: ApiObject, old: Readonly<ApiObject> | undefined, work: () => Promise<void>): Promise<void> {
+  if (object.metadata.resourceVersion) return await work();
   const version = old?.metadata.resourceVersion;
-  if (version === undefined) delete (metadata as Partial<ObjectMeta>).resourceVersion;
-  else metadata.resourceVersion = version;
+  if (version === undefined) delete (object.metadata as Partial<ObjectMeta>).resourceVersion;
+  else object.metadata.resourceVersion = version;
   await work();
+  const { metadata } = object; // a webhook's patch has made it anew
   if (metadata.resourceVersion === version) metadata.resourceVersion = "";
 }
 
@@ -196,7 +197,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
   const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid(), warn: (text) => void scope.warnings.push(text) };
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
-    context,
+    context: subresource?.type === "part" && subresource.authorize ? { ...context, permissions: permissionsOf(scope) } : context,
     signal,
     ...(subresource?.type === "part" ? { subresource } : {}),
     async admit(next, old) {
@@ -217,6 +218,17 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
     },
     warn: (text) => void scope.warnings.push(text),
     emptied: () => scope.sentEmpty,
+  };
+}
+
+function permissionsOf({ info, user, server }: Scope): Permissions {
+  const { verb, group, version, resource } = info;
+  return {
+    verb,
+    async refusal(asked) {
+      const { decision, reason } = await server.authorizer.authorize({ isResource: true, group, version, resource, path: "", user, ...asked });
+      return decision === "allow" ? undefined : notAllowed({ user: user.name, group, resource, ...asked }, reason).message;
+    },
   };
 }
 

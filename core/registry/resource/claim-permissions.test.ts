@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
-import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
-import type { ResourceClaimStatus } from "../api/gen/resource.v1.ts";
-import type { UserInfo } from "../api/request/user.ts";
-import type { Authorizer } from "../authz/authorizer.ts";
-import { claimStatusAuthorization } from "./claim-status.ts";
+import type { ResourceClaim, ResourceClaimStatus } from "../../api/gen/resource.v1.ts";
+import { invalid, notAllowed } from "../../api/meta/status-error.ts";
+import type { UserInfo } from "../../api/request/user.ts";
+import type { Permissions } from "../generic/resource.ts";
+import { claimPermissions } from "./claim-permissions.ts";
 
-const allowing = (...allowed: string[]): Authorizer => ({
-  authorize: (attributes) => (attributes.isResource && allowed.includes(`${attributes.verb} ${attributes.subresource} ${attributes.namespace}/${attributes.name}`) ? { decision: "allow", reason: "" } : { decision: "no-opinion", reason: "" }),
-  rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }),
+const allowing = (verb: string, ...allowed: string[]): Permissions => ({
+  verb,
+  refusal: async (asked) => (allowed.includes(`${asked.verb} ${asked.subresource} ${asked.namespace}/${asked.name}`) ? undefined : notAllowed({ user: driver.name, group: "resource.k8s.io", resource: "resourceclaims", ...asked }, "").message),
 });
 const driver: UserInfo = { name: "system:serviceaccount:default:driver", groups: [], extra: { "authentication.kubernetes.io/node-name": ["n1"] } };
 const on = (node: string): ResourceClaimStatus => ({ allocation: { nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] }] } } });
+const claim = (status: ResourceClaimStatus) => ({ apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "c", namespace: "default" }, spec: {}, status }) as ResourceClaim;
 const device = { driver: "d", pool: "p", device: "a", conditions: [] };
 const FORBIDDEN = (verb: string, subresource: string, where: string): string => `User "system:serviceaccount:default:driver" cannot ${verb} resource "resourceclaims/${subresource}" in API group "resource.k8s.io" ${where}`;
 
@@ -26,6 +27,11 @@ test.each<[string, ResourceClaimStatus, ResourceClaimStatus, string[], string]>(
   ["another driver's device is taken away", { ...on("n1"), devices: [{ ...device, driver: "other" }, device] }, { ...on("n1"), devices: [device] }, ["associated-node:update driver default/d"],
     `422 ResourceClaim.resource.k8s.io "c" is invalid: status.devices: Forbidden: changing status.devices requires resource="resourceclaims/driver", verb="[associated-node:update arbitrary-node:update]" permission: resourceclaims.resource.k8s.io "other" is forbidden: ${FORBIDDEN("associated-node:update", "driver", 'in the namespace "default"')}`],
 ])("%s", async (_, old, next, allowed, expected) => {
-  const claim = (status: ResourceClaimStatus) => ({ apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "c", namespace: "default" }, spec: {}, status });
-  expect(await runPlugin(claimStatusAuthorization(allowing(...allowed)), admissionRequest({ operation: "UPDATE", resource: "resourceclaims.resource.k8s.io/status", object: claim(next), old: claim(old), user: driver }))).toBe(expected);
+  const errors = await claimPermissions(claim(next), claim(old), { permissions: allowing("update", ...allowed), user: driver, nowMs: 0, dryRun: false, uuid: () => "" });
+  expect(errors.length === 0 ? "ok" : `422 ${invalid({ group: "resource.k8s.io", kind: "ResourceClaim" }, "c", errors).message}`).toBe(expected);
+});
+
+test("who patches needs the permission to patch", async () => {
+  const refused = async (...allowed: string[]) => (await claimPermissions(claim(on("n1")), claim({}), { permissions: allowing("patch", ...allowed), user: driver, nowMs: 0, dryRun: false, uuid: () => "" })).map(({ detail }) => detail);
+  expect([await refused("patch binding /"), await refused("update binding /")]).toEqual([[], [expect.stringContaining('verb="patch" permission: ')]]);
 });
