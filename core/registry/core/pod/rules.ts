@@ -31,6 +31,8 @@ export interface PodRules {
   readonly allowHostNetworkInUserNamespace: boolean;
   readonly allowComparisonTolerations: boolean;
   readonly allowSeLinuxMountOption: boolean;
+  /** What a status tells of the images of volumes is looked at. */
+  readonly checksImageVolumes: boolean;
 }
 
 /** What is being replaced, if anything is. */
@@ -55,6 +57,7 @@ export function podRules(isPod: boolean, old?: OldPod): PodRules {
     allowHostNetworkInUserNamespace: spec?.hostUsers === false && spec.hostNetwork === true,
     allowComparisonTolerations: keepsFieldsOf("TaintTolerationComparisonOperators") || (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
     allowSeLinuxMountOption: spec?.securityContext?.seLinuxChangePolicy !== undefined,
+    checksImageVolumes: keepsFieldsOf("ImageVolumeWithDigest"),
   };
 }
 
