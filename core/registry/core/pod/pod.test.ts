@@ -243,6 +243,14 @@ test("an annotated toleration that is null has no key, and says nothing of all o
   expect(errors(annotated)).toEqual([`metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator: Invalid value: "": operator must be Exists when \`key\` is empty, which means "match all values and all keys"`]);
 });
 
+test("where its gate is switched on, a pod has ids of its own on the host's network", () => {
+  const made = pod({ hostNetwork: true, hostUsers: false, hostPID: true });
+  expect(errors(made)).toEqual(["spec.hostNetwork: Forbidden: when `hostUsers` is false", "spec.HostPID: Forbidden: when `hostUsers` is false"]);
+  onTestFinished(() => keepFieldsOf(new Set()));
+  keepFieldsOf(new Set(["UserNamespacesHostNetworkSupport"]));
+  expect(errors(made)).toEqual(["spec.HostPID: Forbidden: when `hostUsers` is false"]);
+});
+
 test("where images of volumes are switched on they stay in a status, and are checked after all else of the containers", () => {
   onTestFinished(() => keepFieldsOf(new Set()));
   keepFieldsOf(new Set(["ImageVolumeWithDigest"]));

@@ -54,7 +54,7 @@ export function podRules(isPod: boolean, old?: OldPod): PodRules {
     allowRestartContainerInInit: (spec?.initContainers ?? []).some(({ restartPolicy, resizePolicy }) =>
       restartPolicy !== "Always" && (resizePolicy ?? []).some((policy) => policy.restartPolicy === "RestartContainer")),
     allowVolumeDevicesInUserNamespace: spec?.hostUsers === false && [...containersOf(spec)].some(({ container }) => (container.volumeDevices ?? []).length > 0),
-    allowHostNetworkInUserNamespace: spec?.hostUsers === false && spec.hostNetwork === true,
+    allowHostNetworkInUserNamespace: keepsFieldsOf("UserNamespacesHostNetworkSupport") || (spec?.hostUsers === false && spec.hostNetwork === true),
     allowComparisonTolerations: keepsFieldsOf("TaintTolerationComparisonOperators") || (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
     allowSeLinuxMountOption: spec?.securityContext?.seLinuxChangePolicy !== undefined,
     checksImageVolumes: keepsFieldsOf("ImageVolumeWithDigest"),
