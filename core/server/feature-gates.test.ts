@@ -6,7 +6,7 @@ test.each<[string, string | undefined]>([
   ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined], ["kube:WatchList=true", undefined],
   ["CBORServingAndStorage=true", undefined], ["OpenAPIEnums=false", "cannot set feature gate OpenAPIEnums to false: Coracle behaves as v1.36 does with it on"],
   ["ContainerStopSignals=true", undefined], ["ImageVolumeWithDigest=true", undefined], ["UserNamespacesHostNetworkSupport=true", undefined], ["PodLogsQuerySplitStreams=true", undefined],
-  ["StorageVersionMigrator=true", undefined], ["CoordinatedLeaderElection=true", undefined], ["StorageVersionAPI=true", undefined], ["GenericWorkload=true", undefined], ["GangScheduling=true", undefined], ["WorkloadWithJob=true", undefined], ["TopologyAwareWorkloadScheduling=true", undefined], ["StorageVersionMigrator=false", undefined],
+  ["StorageVersionMigrator=true", undefined], ["CoordinatedLeaderElection=true", undefined], ["StorageVersionAPI=true", undefined], ["GenericWorkload=true", undefined], ["GangScheduling=true", undefined], ["WorkloadWithJob=true", undefined], ["WorkloadAwarePreemption=true", undefined], ["TopologyAwareWorkloadScheduling=true", undefined], ["StorageVersionMigrator=false", undefined],
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
   ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],
   ["WatchList", "missing bool value for WatchList"],

@@ -27,7 +27,7 @@ const OPT_IN: readonly string[] = [
   "AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource",
   "DRADeviceTaintRules", "DRAResourcePoolStatus", "GangScheduling", "GenericWorkload", "HPAScaleToZero", "ImageVolumeWithDigest", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity",
   "PersistentVolumeClaimUnusedSinceTime", "PodCertificateRequest", "PodLogsQuerySplitStreams", "StorageCapacityScoring", "StorageVersionAPI", "StorageVersionMigrator",
-  "TaintTolerationComparisonOperators", "TopologyAwareWorkloadScheduling", "UserNamespacesHostNetworkSupport", "VolumeLimitScaling", "WorkloadWithJob",
+  "TaintTolerationComparisonOperators", "TopologyAwareWorkloadScheduling", "UserNamespacesHostNetworkSupport", "VolumeLimitScaling", "WorkloadAwarePreemption", "WorkloadWithJob",
 ];
 
 export function featureGates(): readonly FeatureGate[] {
