@@ -40,7 +40,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
     let seen: ApiObject | undefined;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
-    refuseInvalid(target, next, ownErrors(target, next, old, options));
+    refuseInvalid(target, next, ownErrors(target, next, old, options), options.sent?.());
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));
     if (finishedBy(next, definition)) {
