@@ -26,7 +26,7 @@ test("truth and time are read as Go reads them", () => {
 });
 
 test("of upstream's settings that are none here, those that say what is so are taken, the others are refused with what to do instead", () => {
-  expect(() => apiServerArgs(["profiling=false", "allow-privileged", "storage-backend=etcd3", "request-timeout=1m0s", "etcd-prefix=/registry", "etcd-compaction-interval=5m0s", "delete-collection-workers=3", "http2-max-streams-per-connection=250"])).not.toThrow();
+  expect(() => apiServerArgs(["profiling=false", "allow-privileged", "storage-backend=etcd3", "request-timeout=1m0s", "etcd-prefix=/registry", "etcd-compaction-interval=5m0s", "delete-collection-workers=3", "http2-max-streams-per-connection=250", "emulated-version=1.36", "min-compatibility-version=kube=1.35"])).not.toThrow();
   for (const [text, told] of [["etcd-servers=https://a:2379", "give --datastore-endpoint"], ["secure-port=443", "give --https-listen-port instead"], ["etcd-prefix=/k8s", "give --datastore-endpoint"], ["allow-privileged=false", "that is how it is: only true"], ["emulated-version=1.35", "is v1.36 and emulates no other"]] as const)
     expect(() => apiServerArgs([text])).toThrow(`--kube-apiserver-arg ${text}: ${told.startsWith("is") ? `this server ${told}` : told}`);
 });

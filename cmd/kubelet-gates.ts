@@ -9,8 +9,8 @@ type Gates = Readonly<Record<string, boolean>>;
 
 /** Those that change something here. */
 const OBEYED: readonly string[] = [
-  "CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions", "ContainerStopSignals", "CustomCPUCFSQuotaPeriod", "DisableCPUQuotaWithExclusiveCPUs", "GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority", "KubeletCrashLoopBackOffMax",
-  "KubeletEnsureSecretPulledImages", "KubeletPodResourcesListUseActivePods", "PodLogsQuerySplitStreams", "ReduceDefaultCrashLoopBackOffDecay",
+  "CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions", "ContainerStopSignals", "CustomCPUCFSQuotaPeriod", "DisableCPUQuotaWithExclusiveCPUs", "GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority", "ImageVolumeWithDigest",
+  "KubeletCrashLoopBackOffMax", "KubeletEnsureSecretPulledImages", "KubeletPodResourcesListUseActivePods", "PodLogsQuerySplitStreams", "ReduceDefaultCrashLoopBackOffDecay", "UserNamespacesHostNetworkSupport",
 ];
 
 /** Those that are the server's to switch on: where it lets pods ask, a node gives. */

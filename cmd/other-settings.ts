@@ -49,6 +49,9 @@ const LOGGING: OtherSettings = {
 };
 const CONTENTION: OtherSettings = { "contention-profiling": nothing("no threads contend for anything", "false") };
 const PROFILING: OtherSettings = { ...CONTENTION, "profiling": nothing("this part cannot be profiled over HTTP", "false") };
+/** With or without upstream's name of the component, and of the minor version before, as upstream has it without the flag. Source: kubernetes v1.36 component-base/compatibility/registry.go */
+const VERSIONS: OtherSettings = Object.fromEntries([["emulated-version", "1.36"], ["min-compatibility-version", "1.35"]].map(([name, version]) =>
+  [name, { is: ["", version, `v${version}`, `kube=${version}`, `kube=v${version}`], instead: "this server is v1.36 and emulates no other version" } as OtherSetting]));
 const TIMES = nothing("leaders are elected with upstream's Leases and times: 15s, 10s, 2s");
 const ONE_FOR_ALL = "give it as --kube-apiserver-arg: one process is asked, and counts, for all components";
 /** Of what runs within the server. */
@@ -68,7 +71,7 @@ const WITHIN: OtherSettings = {
   "requestheader-username-headers": { is: ["x-remote-user"], instead: ONE_FOR_ALL }, "requestheader-group-headers": { is: ["x-remote-group"], instead: ONE_FOR_ALL },
   "requestheader-extra-headers-prefix": { is: ["x-remote-extra-"], instead: ONE_FOR_ALL },
   ...several(["disabled-metrics", "show-hidden-metrics-for-version", "allow-metric-labels", "allow-metric-labels-manifest"], { is: [""], instead: ONE_FOR_ALL }),
-  ...several(["emulated-version", "min-compatibility-version"], { is: [""], instead: "this server is v1.36 and emulates no other version" }), "version": { is: ["false"], instead: "ask: coracle --version" },
+  ...VERSIONS, "version": { is: ["false"], instead: "ask: coracle --version" },
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… instead: they are the same for all components" },
 };
 
@@ -118,7 +121,7 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   ...several(["default-watch-cache-size", "watch-cache-sizes"], nothing("it sizes itself", "100", "")), "delete-collection-workers": nothing("as many go at once as the store takes", "*"),
   "apiserver-count": nothing("servers count themselves"),
   "kubernetes-service-node-port": always("0"), "insecure-port": always("0"),
-  "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
+  ...VERSIONS,
   "admission-control": { instead: "give enable-admission-plugins and disable-admission-plugins instead" },
   "debug-socket-path": nothing("this program cannot be profiled", ""), "disable-http2-serving": always("false"), "max-connection-bytes-per-sec": always("0"),
   "tls-curve-preferences": nothing("curves are those of the TLS library", ""),

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compileDeviceSelector, isTooComplex, type SelectableDevice } from "./device-selector.ts";
+import { compileDeviceSelector, deviceEnvironment, isTooComplex, type SelectableDevice } from "./device-selector.ts";
 
 const device: SelectableDevice = {
   driver: "gpu.example.com",
@@ -46,4 +46,30 @@ test("what costs too much is told beforehand", () => {
   const over = (depth: number, inner: string): string => (depth === 0 ? inner : `device.attributes["a.b"].exists(k${depth}, ${over(depth - 1, inner)})`);
   const isComplex = (expression: string): boolean => { const selector = compileDeviceSelector(expression); return "problem" in selector || isTooComplex(selector); };
   expect([3, 4].map((depth) => isComplex(over(depth, "k1 == k2")))).toEqual([false, true]);
+});
+
+const LISTS = deviceEnvironment(true);
+const listed: SelectableDevice = { driver: "d.io", attributes: { l: { strings: ["a", "b"] }, i: { ints: [1, 2] }, y: { bools: [true] }, v: { versions: ["1.0.0", "2.0.0"] }, one: { string: "a" }, on: { bool: true } } };
+
+test.each<[string, boolean]>([
+  [`device.attributes["d.io"].l.includes("a") && !device.attributes["d.io"].l.includes("c")`, true], [`device.attributes["d.io"].one.includes("a") && !device.attributes["d.io"].one.includes("b")`, true],
+  [`device.attributes["d.io"].i.exists(x, x > 1) && 2 in device.attributes["d.io"].i && size(device.attributes["d.io"].i) == 2`, true], [`device.attributes["d.io"].v.all(v, v.isLessThan(semver("3.0.0")))`, true],
+  [`device.attributes["d.io"].l == ["a", "b"]`, true], [`device.attributes["d.io"].y.includes(true)`, true], [`device.attributes["d.io"].on`, true], [`[1].includes(2) || "abc".includes("a")`, false],
+])("where attributes may be lists: %s", (expression, expected) => {
+  const selector = compileDeviceSelector(expression, LISTS);
+  expect("problem" in selector ? selector.problem : selector.matches(listed)).toBe(expected);
+});
+
+test("lists cost what they may hold, and are told from what is none", () => {
+  const compiled = (expression: string) => compileDeviceSelector(expression, LISTS);
+  const isComplex = (expression: string): boolean => { const selector = compiled(expression); return "problem" in selector || isTooComplex(selector); };
+  const l = `device.attributes["x.io"].l`;
+  expect([`${l}.includes("a")`, `${l}.exists(x, x == "a")`, `${l}.all(x, ${l}.all(y, x == y))`].map(isComplex)).toEqual([false, false, true]);
+  expect(compiled(`${l}.includes()`)).toMatchObject({ problem: expect.stringContaining("compilation failed: ERROR: <input>:1:37: found no matching overload for 'includes' applied to 'dyn.()'") });
+  const [long, without] = [compiled(`device.attributes["d.io"].l.includes("x")`), compileDeviceSelector(`device.attributes["d.io"].one == "a"`)];
+  const device = (count: number): SelectableDevice => ({ driver: "d.io", attributes: { l: { strings: Array.from({ length: count }, (_, i) => String(i)) } } });
+  expect("matches" in long && long.matches(device(48))).toBe(false);
+  expect(() => "matches" in long && long.matches(device(49))).toThrow("'includes' function cannot be applied to lists longer than 48 values");
+  expect(() => "matches" in without && without.matches(listed)).toThrow("attribute l: unsupported attribute value");
+  expect(compileDeviceSelector(`${l}.includes("a")`)).toMatchObject({ problem: expect.stringContaining("undeclared reference to 'includes'") });
 });

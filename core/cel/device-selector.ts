@@ -5,20 +5,22 @@
  *   if ("problem" in selector) …
  *   selector.matches({ driver, attributes, capacity })       throws what went wrong, in upstream's words
  *
+ * With DRAListTypeAttributes attributes may be lists, and `x.includes(y)` asks of both: whether it is one of them, or the one there is.
+ *
  * An attribute without a domain has the driver's. Domains that a device does not have are empty maps; `in` tells them from those it has.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go; cel-go ext/bindings.go
  */
 import type { DeviceAttribute, DeviceCapacity } from "../api/gen/resource.v1.ts";
-import type { Environment, Library, StructTypes } from "./check/declarations.ts";
-import { BOOL, mapOf, STRING, struct, Type } from "./check/type.ts";
+import { defineFunction, type Environment, type Library, method, type StructTypes } from "./check/declarations.ts";
+import { BOOL, DYN, mapOf, STRING, struct, Type } from "./check/type.ts";
 import { compile, estimate, evaluate } from "./compile.ts";
 import type { SizeOf } from "./cost/call-estimate.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
 import { QUANTITY_TYPE, quantityValue } from "./library/quantity.ts";
 import { semverValue } from "./library/semver.ts";
 import { type Macro, MacroError } from "./syntax/macros.ts";
-import { isError, mapFrom, Mapping, type Value } from "./value/value.ts";
+import { equal, EvalError, isError, List, listFrom, mapFrom, Mapping, type Value } from "./value/value.ts";
 
 /** Of one evaluation, and of what is estimated beforehand. Source: resource/v1 CELSelectorExpressionMaxCost */
 const SELECTOR_COST_MAX = 1_000_000;
@@ -38,10 +40,13 @@ export interface CompiledSelector {
 
 const ANY = new Type("any", "any");
 const DEVICE = struct("kubernetes.DRADevice");
-const FIELDS: Readonly<Record<string, Type>> = {
-  driver: STRING, allowMultipleAllocations: BOOL, attributes: mapOf(STRING, mapOf(STRING, ANY)), capacity: mapOf(STRING, mapOf(STRING, QUANTITY_TYPE)),
-};
-const STRUCTS: StructTypes = { has: (name) => name === DEVICE.name, field: (name, field) => (name === DEVICE.name && Object.hasOwn(FIELDS, field) ? FIELDS[field] : undefined) };
+
+function structsWith(attribute: Type): StructTypes {
+  const fields: Readonly<Record<string, Type>> = {
+    driver: STRING, allowMultipleAllocations: BOOL, attributes: mapOf(STRING, mapOf(STRING, attribute)), capacity: mapOf(STRING, mapOf(STRING, QUANTITY_TYPE)),
+  };
+  return { has: (name) => name === DEVICE.name, field: (name, field) => (name === DEVICE.name && Object.hasOwn(fields, field) ? fields[field] : undefined) };
+}
 
 /** How many entries or characters something can have, and what is in it. */
 interface Bounds {
@@ -86,20 +91,41 @@ const BIND: Macro = {
 };
 const BINDINGS: Library = { macros: [BIND] };
 
-export function deviceEnvironment(): Environment {
-  return kubernetesEnvironment().with({ libraries: [BINDINGS], variables: { device: DEVICE }, structs: STRUCTS });
+/** Values of all attributes of a device together. Source: resource/v1 ResourceSliceMaxAttributeValuesPerDevice */
+const VALUES_MAX = 48;
+const TOO_MANY = new EvalError(`'includes' function cannot be applied to lists longer than ${VALUES_MAX} values`);
+const LISTS: Library = {
+  functions: [defineFunction("includes", method("dra_includes_dyn_dyn", [DYN, DYN], BOOL, ([all, one]) => includes(all!, one!), {
+    estimate: ({ target }) => target && { cost: { min: 0n, max: BigInt(VALUES_MAX) } }, actual: () => 1,
+  }))],
+};
+
+function includes(all: Value, one: Value): Value {
+  if (!(all instanceof List)) return equal(all, one) === true;
+  let looked = 0;
+  for (const item of all) {
+    if (looked++ >= VALUES_MAX) return TOO_MANY;
+    if (equal(item, one) === true) return true;
+  }
+  return false;
+}
+
+export interface DeviceEnvironment { readonly environment: Environment; /** Attributes may be lists. */ readonly lists: boolean }
+
+export function deviceEnvironment(lists: boolean): DeviceEnvironment {
+  return { lists, environment: kubernetesEnvironment().with({ libraries: [BINDINGS, ...(lists ? [LISTS] : [])], variables: { device: DEVICE }, structs: structsWith(lists ? DYN : ANY) }) };
 }
 
 export function isTooComplex({ maxCost }: CompiledSelector): boolean { return maxCost > BigInt(SELECTOR_COST_MAX); }
 
-export function compileDeviceSelector(expression: string, environment: Environment = deviceEnvironment()): CompiledSelector | { readonly problem: string } {
+export function compileDeviceSelector(expression: string, { environment, lists }: DeviceEnvironment = deviceEnvironment(false)): CompiledSelector | { readonly problem: string } {
   const compiled = compile(expression, environment);
   if (compiled.problem !== undefined) return { problem: `${compiled.planning ? "program instantiation failed" : "compilation failed"}: ${compiled.problem}` };
-  if (compiled.type.kind !== "bool" && compiled.type.kind !== "any") return { problem: `must evaluate to bool or the unknown type, not ${compiled.type.text}` };
+  if (compiled.type.kind !== "bool" && compiled.type.kind !== "any" && !(lists && compiled.type.kind === "dyn")) return { problem: `must evaluate to bool or the unknown type, not ${compiled.type.text}` };
   return {
     maxCost: estimate(compiled, sizeOf).max,
     matches(device) {
-      const { value } = evaluate(compiled, { device: deviceValue(device) }, { costLimit: SELECTOR_COST_MAX });
+      const { value } = evaluate(compiled, { device: deviceValue(device, lists) }, { costLimit: SELECTOR_COST_MAX });
       if (isError(value)) throw new Error(value.message);
       if (typeof value !== "boolean") throw new Error("CEL result could not be converted to bool");
       return value;
@@ -107,11 +133,11 @@ export function compileDeviceSelector(expression: string, environment: Environme
   };
 }
 
-function deviceValue({ driver, allowMultipleAllocations = false, attributes = {}, capacity = {} }: SelectableDevice): Value {
+function deviceValue({ driver, allowMultipleAllocations = false, attributes = {}, capacity = {} }: SelectableDevice, lists: boolean): Value {
   return mapFrom([
     ["driver", driver],
     ["allowMultipleAllocations", allowMultipleAllocations],
-    ["attributes", byDomain(driver, Object.entries(attributes).map(([name, attribute]) => [name, attributeValue(name, attribute)]))],
+    ["attributes", byDomain(driver, Object.entries(attributes).map(([name, attribute]) => [name, (lists ? listValue(name, attribute) : undefined) ?? attributeValue(name, attribute)]))],
     ["capacity", byDomain(driver, Object.entries(capacity).map(([name, { value }]) => [name, quantityValue(value)]))],
   ]);
 }
@@ -121,9 +147,19 @@ function attributeValue(name: string, { int, bool, string, version }: DeviceAttr
   if (bool !== undefined) return bool;
   if (string !== undefined) return string;
   if (version === undefined) throw new Error(`attribute ${name}: unsupported attribute value`);
+  return versionValue(name, version);
+}
+
+function versionValue(name: string, version: string): Value {
   const parsed = semverValue(version);
   if (isError(parsed)) throw new Error(`attribute ${name}: parse semantic version: ${parsed.message}`);
   return parsed;
+}
+
+/** Undefined: it is none. */
+function listValue(name: string, { ints, bools, strings, versions }: DeviceAttribute): Value | undefined {
+  const values = ints?.map((int) => BigInt(int)) ?? bools ?? strings ?? versions?.map((version) => versionValue(name, version));
+  return values && listFrom(values);
 }
 
 function byDomain(driver: string, entries: readonly (readonly [name: string, value: Value])[]): Mapping {

@@ -5,7 +5,7 @@ import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } fr
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { holdBack } from "./held-back.ts";
 import { signedByOneOf } from "./same-name.ts";
-import { ANCHORS } from "./tls.ts";
+import { ANCHORS, KEY_AGREEMENTS } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
 
 export interface Verification {
@@ -32,7 +32,7 @@ export interface Verification {
 export async function dialTls(connection: Duplex, { ca, serverName, names, client, releasedMs, insecure = false, signal, limit, ...rest }: Verification): Promise<Duplex> {
   const alpn = "alpn" in rest ? rest.alpn : "http/1.1";
   const socket: TLSSocket = connect({
-    socket: connection, ALPNProtocols: alpn && [alpn], rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
+    socket: connection, ALPNProtocols: alpn && [alpn], ...KEY_AGREEMENTS, rejectUnauthorized: false, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...client, ...(isIP(serverName) ? {} : { servername: serverName }),
     checkServerIdentity: () => undefined, // below, as what is trusted is: for names and addresses alike
   });
   holdBack(socket, connection);

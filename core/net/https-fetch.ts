@@ -8,7 +8,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { dialTcp, hostOf } from "./dial-tcp.ts";
 import { dialTls } from "./dial-tls.ts";
 import { http1Request } from "./http1-client.ts";
-import { ANCHORS } from "./tls.ts";
+import { ANCHORS, KEY_AGREEMENTS } from "./tls.ts";
 
 export interface OutboundTls {
   /** PEM. Absent: whom the system trusts. */
@@ -63,9 +63,9 @@ export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSig
 }
 
 async function fetched({ url, post, tls: { ca, cert, key, serverName, insecure }, bytesMax = BYTES_MAX, token }: HttpsCall, signal: AbortSignal): Promise<HttpsAnswer> {
-  const tls = { ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
+  const tls = { ...KEY_AGREEMENTS, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
   const response = await fetch(url, {
-    method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+    method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), tls,
   } as RequestInit);
   return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")), ...asksAgain(response.headers.get("retry-after")) };
 }

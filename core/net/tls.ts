@@ -18,9 +18,12 @@ export const KUBELET_SERVER_NAME = "kubelet.node.internal";
 /** Whoever a bundle names is trusted: a root, an intermediate, or the very certificate that is shown. As in Go, where a pool has no other kind. */
 export const ANCHORS = { allowPartialTrustChain: true } as const;
 
+/** How keys may be agreed on: Go's, of which the library leaves out the last one by itself, and so all certificates of P-521 where TLS is 1.2. Source: go1.26 crypto/tls/defaults.go defaultCurvePreferences */
+export const KEY_AGREEMENTS = { ecdhCurve: "X25519MLKEM768:X25519:P-256:P-384:P-521" } as const;
+
 /** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. Without client CAs none is asked for. */
 export function tlsOptions({ key, cert, clientCas, policy }: TlsMaterial): TlsOptions {
-  return { key, cert, ca: [...clientCas], ...ANCHORS, requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: policy?.minVersion ?? "TLSv1.2", ...(policy?.ciphers === undefined ? {} : { ciphers: policy.ciphers }) };
+  return { key, cert, ca: [...clientCas], ...ANCHORS, ...KEY_AGREEMENTS, requestCert: clientCas.length > 0, rejectUnauthorized: false, minVersion: policy?.minVersion ?? "TLSv1.2", ...(policy?.ciphers === undefined ? {} : { ciphers: policy.ciphers }) };
 }
 
 /**

@@ -77,7 +77,8 @@ export function explainScheduling(pod: Readonly<Pod>, { cluster, profile, budget
   if (!profile) return { ...head, state: "OtherScheduler", message: `no profile has the scheduler name ${JSON.stringify(head.schedulerName)}: another scheduler places this pod`, candidates: [], filters: [], nodes: [] };
   const candidate = placedPod({ ...pod, spec: { ...spec, nodeName: undefined } } as unknown as Pod);
   const run = dryRun(candidate, cluster, profile);
-  const preemption = run.candidates.length > 0 || !run.failure ? undefined : wouldPreempt(candidate, run.failure, { cluster, budgets, enough: profile.preemption });
+  const preemption = run.candidates.length > 0 || !run.failure ? undefined : profile.preemptsForGroups && group ? { message: "others go for its group as a whole" }
+    : wouldPreempt(candidate, run.failure, { cluster, budgets, enough: profile.preemption });
   return {
     ...head, ...judge(pod, { candidates: run.candidates, message: run.message, heldBack: profile.gangs?.awaited ? group?.heldBack : undefined }),
     candidates: run.candidates, filters: run.filters, nodes: run.nodes, ...(preemption ? { preemption } : {}),

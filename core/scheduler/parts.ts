@@ -1,6 +1,6 @@
 /** What the parts of one scheduler share: what it knows of the cluster, which pods wait, what is under way, and whom it tells. */
 import type { Pod } from "../api/gen/core.v1.ts";
-import { keyOf } from "../api/meta/object-meta.ts";
+import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
 import type { EventReporter, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
@@ -32,6 +32,8 @@ import { Writes } from "./writes.ts";
 
 /** Bindings and status writes under way at once. Those that wait for volumes do not count. */
 const WRITES_MAX = 64;
+/** What keeps pods back whose group others are told to go for. */
+const DEFAULT_PREEMPTION = "DefaultPreemption";
 /** What an event's text may have. Source: schedule_one.go truncateMessage, NoteLengthLimit */
 const NOTE_BYTES_MAX = 1024;
 
@@ -158,6 +160,7 @@ export class Parts {
     const profile = this.profileOf(pod);
     if (hasGates(pod) && (profile?.honorsGates ?? true)) return SCHEDULING_GATES;
     if ((pod.spec.resourceClaims ?? []).length > 0 && profile?.awaitsClaims === true && "refused" in podClaimsOf(pod, this.cluster.devices)) return DYNAMIC_RESOURCES;
+    if (this.groups && profile?.preemptsForGroups && this.groups.isCleared.has(groupOf(pod) ?? ("" as ObjectKey))) return DEFAULT_PREEMPTION;
     return this.groups && profile?.gangs?.awaited && this.groups.heldBack(pod) !== undefined ? GANG_SCHEDULING : undefined;
   }
 }

@@ -42,6 +42,8 @@ export interface Profile {
   readonly gangs?: { readonly awaited: boolean; readonly permitted: boolean } | undefined;
   /** What is made of the topology a group asks for. Absent: nothing. */
   readonly placements?: PlacementRules | undefined;
+  /** Whether it is a group as a whole that others go for, not each of its pods. */
+  readonly preemptsForGroups?: boolean | undefined;
   /** Whether what was thought of a pod may be used for the next like it, and whether pods of other labels are like it. Not where pods are spread by default. */
   readonly batching?: { readonly byLabels: boolean } | undefined;
 }
@@ -71,5 +73,6 @@ export function defaultProfile(gates: ReadonlySet<string>): Profile {
   return {
     ...DEFAULT_PROFILE, ...(gates.has("GangScheduling") && { gangs: { awaited: true, permitted: true } }),
     ...(gates.has("TopologyAwareWorkloadScheduling") && { placements: { byTopology: true, podsWeight: 1, fitWeight: 1, resources: { cpu: 1, memory: 1 } } }),
+    ...(gates.has("WorkloadAwarePreemption") && { preemptsForGroups: true }),
   };
 }

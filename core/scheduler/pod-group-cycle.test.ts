@@ -20,8 +20,8 @@ import { scheduler } from "./scheduler.ts";
 interface Lab {
   /** Pods of one CPU each, of a group or of none; one after the other. */
   pods(names: readonly string[], options?: { readonly group?: string; readonly priority?: number; readonly cpu?: string; readonly spec?: object }): Promise<void>;
-  /** `minCount`: of a gang; `topology`: its pods stay within one. */
-  group(name: string, minCount?: number, topology?: string): Promise<void>;
+  /** `minCount`: of a gang; `more`: the topology its pods stay within, or other fields. */
+  group(name: string, minCount?: number, more?: string | object): Promise<void>;
   make<T extends ApiObject>(ref: ResourceRef<T>, object: object): Promise<Readonly<T>>;
   get<T extends ApiObject>(ref: ResourceRef<T>, name: string): Promise<Readonly<T>>;
   remove(name: string): Promise<void>;
@@ -74,8 +74,8 @@ async function withGroups(body: (lab: Lab) => Promise<void>, gates = GATES, rack
         for (const name of names)
           await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", ...inDefault(name), spec: { priority, terminationGracePeriodSeconds: 0, ...(group && { schedulingGroup: { podGroupName: group } }), ...spec, containers: [{ name: "c", image: "i", resources: { requests: { cpu } } }] } } as unknown as NewObject<Pod>, call);
       },
-      async group(name, minCount, topology) {
-        await client.resource(POD_GROUPS).create({ apiVersion: "scheduling.k8s.io/v1alpha2", kind: "PodGroup", ...inDefault(name), spec: { schedulingPolicy: minCount === undefined ? { basic: {} } : { gang: { minCount } }, ...(topology && { schedulingConstraints: { topology: [{ key: topology }] } }) } } as NewObject<PodGroup>, call);
+      async group(name, minCount, more = {}) {
+        await client.resource(POD_GROUPS).create({ apiVersion: "scheduling.k8s.io/v1alpha2", kind: "PodGroup", ...inDefault(name), spec: { schedulingPolicy: minCount === undefined ? { basic: {} } : { gang: { minCount } }, ...(typeof more === "string" ? { schedulingConstraints: { topology: [{ key: more }] } } : more) } } as NewObject<PodGroup>, call);
       },
       make: (ref, object) => client.resource(ref).create({ apiVersion: `${ref.group}/${ref.version}`, kind: ref.kind, ...object } as never, call),
       get: (ref, name) => client.resource(ref).get(inDefault(name), call),
@@ -274,3 +274,52 @@ test("where no node has the label there is no placement, and all are told", () =
   await until(async () => (await podGroup("pg")).status?.conditions?.[0]?.message === "no feasible placements found");
   expect(await nodesOf({ pod }, "p1")).toEqual([undefined]);
 }, WITH_TOPOLOGY));
+
+const WITH_PREEMPTION: ReadonlySet<string> = new Set([...GATES, "WorkloadAwarePreemption"]);
+const stands = async ({ pod }: Pick<Lab, "pod">, ...names: string[]) => Promise.all(names.map(async (name) => { const one = await pod(name); return one?.spec.nodeName ?? (one ? "waits" : "gone"); }));
+
+test("others go for a gang as a whole, wherever they are, and no more than have to", () => withGroups(async ({ group, pods, pod, until, podGroup, events, metrics }) => {
+  await pods(["a-big"], { cpu: "2", priority: 10, spec: { nodeName: "a0" } });
+  await pods(["b-low"], { priority: 10, spec: { nodeName: "b0" } });
+  await group("pg", 3, { priority: 100 });
+  await pods(["p1", "p2", "p3"], { group: "pg" });
+  await until(async () => (await stands({ pod }, "p1", "p2", "p3")).every((node) => node === "a0" || node === "b0"));
+  expect(await stands({ pod }, "a-big", "b-low")).toEqual(["gone", "b0"]);
+  const { metadata } = await podGroup("pg");
+  expect(await events("Preempted")).toEqual([`a-big: Preempted by podgroup ${metadata.uid} on node cluster`]);
+  expect((await events("FailedScheduling")).some((text) => text.endsWith(": pod group is unschedulable"))).toBe(true);
+  expect((await events("FailedScheduling")).some((text) => text.endsWith("preemption: not eligible due to workload aware preemption enabled"))).toBe(true);
+  expect(metrics()).toMatch(/scheduler_podgroup_schedule_attempts_total\{profile="default-scheduler",result="waiting_on_preemption"\} 1\n/);
+}, WITH_PREEMPTION, { a: ["2"], b: ["2"] }));
+
+test("pods of a group that goes as one go together, as important as their PodGroup; of one that does not, each by itself", () => withGroups(async ({ group, pods, pod, until }) => {
+  await group("whole", undefined, { priority: 20, disruptionMode: "PodGroup" });
+  await group("each", undefined, { priority: 1000 });
+  await pods(["w1", "w2"], { group: "whole", priority: 5 });
+  await pods(["e1", "e2"], { group: "each", priority: 10 });
+  await until(async () => (await stands({ pod }, "w1", "w2", "e1", "e2")).every((node) => node === "node"));
+  await group("first", 1, { priority: 100 });
+  await pods(["p1"], { group: "first" });
+  await until(async () => (await stands({ pod }, "p1"))[0] === "node");
+  expect((await stands({ pod }, "w1", "w2", "e1", "e2")).filter((one) => one === "gone").length).toBe(1);
+  expect(await stands({ pod }, "w1", "w2")).toEqual(["node", "node"]); // of the pods it would have been these
+  await group("second", 3, { priority: 100 });
+  await pods(["q1", "q2", "q3"], { group: "second" });
+  await until(async () => (await stands({ pod }, "q1", "q2", "q3")).every((node) => node === "node"));
+  expect(await stands({ pod }, "p1", "w1", "w2", "e1", "e2")).toEqual(["node", "gone", "gone", "gone", "gone"]);
+}, WITH_PREEMPTION));
+
+test.each([
+  ["as important", { priority: 10 }, {}, ", No preemption victims found for incoming preemptor"],
+  ["too large", { priority: 100, minCount: 5 }, {}, ", pod group is unschedulable"],
+  ["modest", { priority: 100 }, { preemptionPolicy: "Never" }, ", not eligible due to preemptionPolicy=Never."],
+])("nobody goes for a group that is %s, and the group is told why", (_name, { minCount = 3, ...spec }: { minCount?: number; priority: number }, more, told) => withGroups(async ({ group, pods, pod, until, podGroup, scheduled }) => {
+  await pods(["low"], { cpu: "2", priority: 10 });
+  await scheduled("low");
+  await group("pg", minCount, spec);
+  const names = Array.from({ length: minCount }, (_, i) => `p${i}`);
+  await pods(names, { group: "pg", spec: more });
+  await until(async () => (await podGroup("pg")).status?.conditions !== undefined);
+  expect((await podGroup("pg")).status?.conditions).toMatchObject([{ status: "False", reason: "Unschedulable", message: `pod group is unschedulable${told}` }]);
+  expect(await stands({ pod }, "low")).toEqual(["node"]);
+}, WITH_PREEMPTION));

@@ -48,6 +48,8 @@ export interface GroupStanding {
 
 export class PodGroups {
   readonly #deps: Deps;
+  /** Those that others are being told to go for: their pods are not tried meanwhile. */
+  readonly isCleared = new Set<ObjectKey>();
   readonly #members = new Map<ObjectKey, Map<string, Readonly<Pod>>>(); // by group, then by uid
 
   constructor(deps: Deps) {

@@ -6,7 +6,7 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
-import { labelSelector } from "../api/meta/label-selector.ts";
+import { type LabelSelector, labelSelector } from "../api/meta/label-selector.ts";
 import { labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Candidate } from "./candidate.ts";
@@ -121,26 +121,33 @@ function moreImportant(a: PlacedPod, b: PlacedPod): number {
   return priorityOf(b) - priorityOf(a) || startOf(a.pod) - startOf(b.pod);
 }
 
-function startOf({ status }: Readonly<Pod>): number {
+export function startOf({ status }: Readonly<Pod>): number {
   return status?.startTime ? Date.parse(status.startTime) : Infinity;
 }
 
 /** Pods whose eviction some budget forbids, and the others; each in the order they had. */
 function byBudget(pods: readonly PlacedPod[], budgets: readonly Readonly<PodDisruptionBudget>[]): readonly [PlacedPod[], PlacedPod[]] {
-  const left = budgets.map((budget) => ({ budget, selector: labelSelector(budget.spec.selector), allowed: budget.status?.disruptionsAllowed ?? 0 }));
-  const violating: PlacedPod[] = [];
-  const harmless: PlacedPod[] = [];
-  for (const placed of pods) {
-    const { pod } = placed;
-    let violates = false;
-    for (const one of left) {
-      if (namespaceOf(one.budget) !== namespaceOf(pod) || one.selector.empty || !one.selector.matches(labelsOf(pod)) || Object.keys(labelsOf(pod)).length === 0) continue;
-      if (one.budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue; // counted already
-      if (--one.allowed < 0) violates = true;
-    }
-    (violates ? violating : harmless).push(placed);
-  }
+  const left = budgetsLeft(budgets);
+  const { violating = [], harmless = [] } = Object.groupBy(pods, ({ pod }) => (violates(pod, left) ? "violating" : "harmless"));
   return [violating, harmless];
+}
+
+interface BudgetLeft { readonly budget: Readonly<PodDisruptionBudget>; readonly selector: LabelSelector; allowed: number }
+
+/** How many may go yet, of whom. */
+export function budgetsLeft(budgets: readonly Readonly<PodDisruptionBudget>[]): readonly BudgetLeft[] {
+  return budgets.map((budget) => ({ budget, selector: labelSelector(budget.spec.selector), allowed: budget.status?.disruptionsAllowed ?? 0 }));
+}
+
+/** Whether some budget forbids that the pod goes, too. It counts from now on. */
+export function violates(pod: Readonly<Pod>, left: readonly BudgetLeft[]): boolean {
+  let isForbidden = false;
+  for (const one of left) {
+    if (namespaceOf(one.budget) !== namespaceOf(pod) || one.selector.empty || !one.selector.matches(labelsOf(pod)) || Object.keys(labelsOf(pod)).length === 0) continue;
+    if (one.budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue; // counted already
+    if (--one.allowed < 0) isForbidden = true;
+  }
+  return isForbidden;
 }
 
 /** Each criterion in turn: the lowest stay; the first of those that are equal in all. */

@@ -4,18 +4,21 @@
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go handleSchedulingFailure, framework/preemption
  */
 import type { Pod } from "../api/gen/core.v1.ts";
+import type { PodGroup } from "../api/gen/scheduling.v1alpha2.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
 import { victimsByExtenders } from "./ask-extenders.ts";
 import type { Binder } from "./binder.ts";
 import { devicePlan, DYNAMIC_RESOURCES } from "./devices/dynamic-resources.ts";
 import { DevicePlan } from "./devices/plan.ts";
-import { evict } from "./evict.ts";
+import { evict, type Preemptor, preemptedBy, preemptorOf } from "./evict.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { NoPlacement } from "./place.ts";
 import type { Profile } from "./plugins.ts";
+import { groupPriority } from "./pod-group-victims.ts";
 import { groupOf } from "./pod-groups.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
+import type { Attempt } from "./queue.ts";
 import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
 
 /** What preemption came to: "" as node, whatever it was nominated to is over. */
@@ -27,6 +30,11 @@ export interface Room {
   readonly isError?: boolean;
 }
 
+/** Whether all have been told to go that have to. */
+export type Leaving = Promise<"all" | "error" | "stopped">;
+
+/** What stands for the node where others leave for a group. Source: framework/preemption/executor.go actuatePodGroupPreemption */
+const CLUSTER = "cluster";
 const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] };
 /** There are no nodes, or nobody to ask who could go. Source: schedule_one.go schedulingAlgorithm, clearNominatedNode */
 const NOWHERE: Room = { ...NO_ROOM, nominatedNodeName: "" };
@@ -69,15 +77,25 @@ export class RoomMaker {
   }
 
   /** The pod is told, and whoever would have to go. */
-  take(tried: Tried, failure: NoPlacement, room: Room): void {
+  take(tried: Tried, failure: NoPlacement, room: Room, leaving?: Leaving): void {
     const { message } = room;
-    this.#nowhere(tried, { room, filters: failure.filters, said: message ? `${failure.message} ${message}` : failure.message });
+    this.#nowhere(tried, { room, filters: failure.filters, said: message ? `${failure.message} ${message}` : failure.message, leaving });
   }
 
   /** The pod would have a place, or room could be made for it; but its group does not get off. `nominatedNodeName`: "", it waits for no node; else nobody is told to go for it. */
-  heldUp(tried: Tried, said: string, nominatedNodeName: string): void { this.#nowhere(tried, { room: { ...NO_ROOM, nominatedNodeName }, filters: "group", said }); }
+  heldUp(tried: Tried, said: string, nominatedNodeName: string, leaving?: Leaving): void { this.#nowhere(tried, { room: { ...NO_ROOM, nominatedNodeName }, filters: "group", said, leaving }); }
 
-  #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, { room, filters, said }: { readonly room: Room; readonly filters: NoPlacement["filters"] | "group"; readonly said: string }): void {
+  /** Whoever has to go for a group is told to. */
+  clear(group: Readonly<PodGroup>, victims: readonly Readonly<Pod>[], { attempts, profile, signal }: Pick<Tried, "profile" | "signal"> & { readonly attempts: readonly Attempt[] }): Leaving {
+    const { metrics, writes } = this.#parts;
+    if (!victims.every(isDeleting)) metrics.preempted(victims.length);
+    const preemptor: Preemptor = { kind: "podgroup", key: keyOf(group), uid: group.metadata.uid, schedulerName: profile.schedulerName, priority: groupPriority(group) };
+    const leaving = this.#told(preemptor, { attempts, profile, signal }, { victims, node: CLUSTER });
+    writes.add(leaving.then(() => {}));
+    return leaving;
+  }
+
+  #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, { room, filters, said, leaving }: { readonly room: Room; readonly filters: NoPlacement["filters"] | "group"; readonly said: string; readonly leaving?: Leaving | undefined }): void {
     const { nominatedNodeName, victims } = room;
     const { deps, snapshot, metrics, queue, writes } = this.#parts;
     const now = deps.informers.of(PODS).get(attempt.key);
@@ -93,6 +111,7 @@ export class RoomMaker {
       if (!victims.every(isDeleting)) metrics.preempted(victims.length);
       return writes.add(tell().then(() => this.#evict({ attempt, pod, profile, signal }, { filters, victims, node: nominatedNodeName })));
     }
+    if (leaving) return writes.add(Promise.all([tell(), leaving]).then(([, told]) => { if (told !== "stopped") queue.fail(attempt, told === "all" ? filters : "error"); }));
     queue.fail(attempt, filters);
     writes.add(tell());
   }
@@ -103,6 +122,11 @@ export class RoomMaker {
     readonly victims: Room["victims"];
     readonly node: string;
   }): Promise<void> {
+    const told = await this.#told(preemptorOf(pod), { attempts: [attempt], profile, signal }, { victims, node });
+    if (told !== "stopped") this.#parts.queue.fail(attempt, told === "all" ? filters : "error");
+  }
+
+  async #told(preemptor: Preemptor, { attempts, profile, signal }: Pick<Tried, "profile" | "signal"> & { readonly attempts: readonly Attempt[] }, { victims, node }: { readonly victims: Room["victims"]; readonly node: string }): Leaving {
     const { deps, snapshot, queue, metrics } = this.#parts;
     const reporter = this.#parts.reporter(profile);
     const startMs = deps.clock.uptimeMs();
@@ -111,16 +135,16 @@ export class RoomMaker {
       const [undecided, placed] = [victims.filter((victim) => this.#binder.isWaiting(victim)), victims.filter((victim) => !this.#binder.isWaiting(victim))];
       for (const victim of undecided) { // it waits for volumes: enough that it looks elsewhere
         this.#binder.preempt(victim);
-        reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).` });
+        reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `${preemptedBy(preemptor, node)} (in kube-scheduler memory).` });
       }
-      await evict(pod, placed, node, { ...deps, reporter, snapshot, beforeLast: () => queue.overlook(attempt), signal });
+      await evict(preemptor, placed, node, { ...deps, reporter, snapshot, beforeLast: () => attempts.forEach((attempt) => queue.overlook(attempt)), signal });
       if (!victims.every(isDeleting)) ran("success");
-      queue.fail(attempt, filters);
+      return "all";
     } catch (error) {
-      if (signal.aborted) return;
-      deps.log.warn("pods could not be evicted, the pod is tried again", { pod: keyOf(pod), node, error });
+      if (signal.aborted) return "stopped";
+      deps.log.warn("pods could not be evicted, whoever they were to make room for is tried again", { [preemptor.kind === "pod" ? "pod" : "podGroup"]: preemptor.key, node, error });
       ran("error");
-      queue.fail(attempt, "error");
+      return "error";
     }
   }
 
@@ -128,18 +152,20 @@ export class RoomMaker {
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     this.#parts.metrics.preemptionTried();
-    const bound = this.#boundToPlacement(candidate.pod, profile);
+    const bound = this.#boundToGroup(candidate.pod, profile);
     if (bound) return bound;
     return this.#room(preempt(candidate, failure, this.#surroundings(profile.preemption)));
   }
 
-  /** For a group that has to stay together nobody is told to go: each placement would have others go. Source: default_preemption.go PostFilter */
-  #boundToPlacement(pod: Readonly<Pod>, { placements }: Profile): Room | undefined {
+  /** For one pod of a group nobody is told to go where it has to stay together, as each placement would have others go, and where it is the group that others go for. Source: default_preemption.go PostFilter */
+  #boundToGroup(pod: Readonly<Pod>, { placements, preemptsForGroups = false }: Profile): Room | undefined {
     const { groups } = this.#parts, group = groupOf(pod);
-    if (!placements || !groups || group === undefined) return undefined;
+    if (!groups || group === undefined) return undefined;
+    const forAll = preemptsForGroups ? { ...NO_ROOM, message: "preemption: not eligible due to workload aware preemption enabled" } : undefined;
+    if (!placements) return forAll;
     const podGroup = groups.podGroup(group);
     if (!podGroup) return { ...NO_ROOM, message: "preemption: pod group for pod not found" };
-    return podGroup.spec.schedulingConstraints ? { ...NO_ROOM, message: "preemption: not eligible due to placement-based pod group scheduling limitation" } : undefined;
+    return podGroup.spec.schedulingConstraints ? { ...NO_ROOM, message: "preemption: not eligible due to placement-based pod group scheduling limitation" } : forAll;
   }
 
   async #preemptWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
@@ -147,7 +173,7 @@ export class RoomMaker {
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     metrics.preemptionTried();
-    const bound = this.#boundToPlacement(candidate.pod, profile);
+    const bound = this.#boundToGroup(candidate.pod, profile);
     if (bound) return bound;
     const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
     if (found.type === "none") return this.#room(found);

@@ -136,3 +136,18 @@ test("a nomination that the API has not heard of yet survives what else happens 
   snapshot.setPod(nominated(), told);
   expect(snapshot.nominatedNodeOf(plain)).toBeUndefined();
 });
+
+test("a pod that is thought away counts nowhere but among those that have a node, and is put back as it has become, unless it has gone", () => {
+  const snapshot = new Snapshot();
+  snapshot.setNode(node("a"));
+  const placed = (name: string, cpu: string) => ({ ...pod(name, { cpu }), spec: { ...pod(name, { cpu }).spec, nodeName: "a" } });
+  const [stays, goes] = [placed("stays", "1"), placed("goes", "1")];
+  for (const one of [stays, goes]) snapshot.setPod(one);
+  for (const { metadata } of [stays, goes]) snapshot.setAside(metadata.uid);
+  expect([snapshot.node("a")!.requested["cpu"], snapshot.node("a")!.pods.size, snapshot.nodeOf(stays), snapshot.copy("").node("a")!.pods.size]).toEqual([0, 0, "a", 2]);
+  snapshot.setPod(placed("stays", "1500m"), stays);
+  snapshot.removePod(goes);
+  expect(snapshot.node("a")!.pods.size).toBe(0);
+  for (const { metadata } of [stays, goes]) snapshot.putBack(metadata.uid);
+  expect([snapshot.node("a")!.requested["cpu"], [...snapshot.node("a")!.pods.values()].map((one) => one.pod.metadata.name), snapshot.nodeOf(goes)]).toEqual([1500, ["stays"], undefined]);
+});

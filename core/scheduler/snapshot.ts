@@ -22,6 +22,8 @@ export class Snapshot {
   /** Which node a pod is counted on, by uid. */
   readonly #placed = new Map<string, string>();
   readonly #assumed = new Set<string>();
+  /** Thought away for a while, by uid. Invariant: it is in #placed, and not on its node. */
+  readonly #aside = new Map<string, { readonly placed: PlacedPod; readonly node: string }>();
   readonly #nominated = new Map<string, { readonly node: string; readonly placed: PlacedPod }>(); // by uid
   #ordered: readonly LiveNode[] | undefined;
   readonly #images = new Map<string, ImageState>();
@@ -49,7 +51,7 @@ export class Snapshot {
     const copy = new Snapshot();
     for (const { node } of this.#nodes.values()) if (node) copy.setNode(node);
     for (const [uid, name] of this.#placed) {
-      const placed = this.#nodes.get(name)?.pods.get(uid);
+      const placed = this.#nodes.get(name)?.pods.get(uid) ?? this.#aside.get(uid)?.placed;
       if (placed && uid !== without) copy.#place(placed, name);
     }
     for (const [uid, nominated] of this.#nominated) if (uid !== without) copy.#nominated.set(uid, nominated);
@@ -90,6 +92,7 @@ export class Snapshot {
     this.#nominated.delete(uid);
     const known = this.#placed.get(uid);
     if (isEnded(pod)) return this.#drop(uid);
+    if (known === nodeName && this.#aside.has(uid)) return void this.#aside.set(uid, { placed: placedPod(pod), node: nodeName });
     const before = known === nodeName ? this.#nodes.get(nodeName)?.pods.get(uid) : undefined;
     if (before && countsTheSame(before.pod, pod)) return void this.#nodes.get(nodeName)!.pods.set(uid, { ...before, pod });
     this.#drop(uid);
@@ -110,6 +113,23 @@ export class Snapshot {
 
   forget({ metadata: { uid } }: Readonly<Pod>): void {
     if (this.#assumed.delete(uid)) this.#drop(uid);
+  }
+
+  /** As if the pod had left its node, until it is put back; it counts among those that have one all the same. */
+  setAside(uid: string): void {
+    const node = this.#placed.get(uid), placed = node === undefined ? undefined : this.#nodes.get(node)?.remove(uid);
+    if (node === undefined || !placed) return;
+    this.pods.podMoved(placed, node, -1);
+    this.#aside.set(uid, { placed, node });
+  }
+
+  /** Unless it has gone meanwhile. */
+  putBack(uid: string): void {
+    const was = this.#aside.get(uid);
+    if (!was) return;
+    this.#aside.delete(uid);
+    this.#info(was.node).add(was.placed);
+    this.pods.podMoved(was.placed, was.node, 1);
   }
 
   isAssumed(pod: Readonly<Pod>): boolean {
@@ -164,6 +184,7 @@ export class Snapshot {
     const name = this.#placed.get(uid);
     if (name === undefined) return;
     this.#placed.delete(uid);
+    this.#aside.delete(uid);
     const info = this.#nodes.get(name);
     const placed = info?.remove(uid);
     if (placed) this.pods.podMoved(placed, name, -1);

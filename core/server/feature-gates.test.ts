@@ -5,8 +5,8 @@ import { featureGateProblem, featureGates, featureGateWarning, featureMetrics, s
 test.each<[string, string | undefined]>([
   ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined], ["kube:WatchList=true", undefined],
   ["CBORServingAndStorage=true", undefined], ["OpenAPIEnums=false", "cannot set feature gate OpenAPIEnums to false: Coracle behaves as v1.36 does with it on"],
-  ["ContainerStopSignals=true", undefined], ["PodLogsQuerySplitStreams=true", undefined],
-  ["StorageVersionMigrator=true", undefined], ["CoordinatedLeaderElection=true", undefined], ["StorageVersionAPI=true", undefined], ["GenericWorkload=true", undefined], ["GangScheduling=true", undefined], ["WorkloadWithJob=true", undefined], ["TopologyAwareWorkloadScheduling=true", undefined], ["StorageVersionMigrator=false", undefined],
+  ["ContainerStopSignals=true", undefined], ["DRAListTypeAttributes=true", undefined], ["ImageVolumeWithDigest=true", undefined], ["UserNamespacesHostNetworkSupport=true", undefined], ["PodLogsQuerySplitStreams=true", undefined],
+  ["StorageVersionMigrator=true", undefined], ["CoordinatedLeaderElection=true", undefined], ["StorageVersionAPI=true", undefined], ["GenericWorkload=true", undefined], ["GangScheduling=true", undefined], ["WorkloadWithJob=true", undefined], ["WorkloadAwarePreemption=true", undefined], ["TopologyAwareWorkloadScheduling=true", undefined], ["StorageVersionMigrator=false", undefined],
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
   ["WatchListClient=true", undefined], ["InformerResourceVersion=false", undefined], ["ContextualLogging=true", undefined], ["LoggingAlphaOptions=false", undefined], ["NativeHistograms=false", undefined],
   ["WatchListClient=false", "cannot set feature gate WatchListClient to false: Coracle behaves as v1.36 does with it on"], ["InOrderInformers=false", "cannot set feature gate InOrderInformers to false, feature is locked to true"],

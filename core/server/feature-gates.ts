@@ -25,9 +25,9 @@ const GROUPS: readonly FeatureGate[] = [
 /** Off by default and there all the same, for who switches them on. */
 const OPT_IN: readonly string[] = [
   "AllowUnsafeMalformedObjectDeletion", "CBORServingAndStorage", "ClusterTrustBundle", "ClusterTrustBundleProjection", "ContainerStopSignals", "CoordinatedLeaderElection", "CrossNamespaceVolumeDataSource",
-  "DRADeviceTaintRules", "DRAResourcePoolStatus", "GangScheduling", "GenericWorkload", "HPAScaleToZero", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity",
+  "DRADeviceTaintRules", "DRAListTypeAttributes", "DRAResourcePoolStatus", "GangScheduling", "GenericWorkload", "HPAScaleToZero", "ImageVolumeWithDigest", "MaxUnavailableStatefulSet", "MutablePVNodeAffinity",
   "PersistentVolumeClaimUnusedSinceTime", "PodCertificateRequest", "PodLogsQuerySplitStreams", "StorageCapacityScoring", "StorageVersionAPI", "StorageVersionMigrator",
-  "TaintTolerationComparisonOperators", "TopologyAwareWorkloadScheduling", "VolumeLimitScaling", "WorkloadWithJob",
+  "TaintTolerationComparisonOperators", "TopologyAwareWorkloadScheduling", "UserNamespacesHostNetworkSupport", "VolumeLimitScaling", "WorkloadAwarePreemption", "WorkloadWithJob",
 ];
 
 export function featureGates(): readonly FeatureGate[] {

@@ -64,7 +64,7 @@ const GROUPS_OF_PODS: readonly string[] = ["scheduling.k8s.io/v1alpha2/podgroups
 const LIVES_ON: Readonly<Record<string, readonly string[]>> = {
   CoordinatedLeaderElection: ["coordination.k8s.io/v1beta1/leasecandidates"], StorageVersionAPI: ["internal.apiserver.k8s.io/v1alpha1/storageversions"],
   DRADeviceTaintRules: ["resource.k8s.io/v1beta2/devicetaintrules"], DRAResourcePoolStatus: ["resource.k8s.io/v1alpha3/resourcepoolstatusrequests"],
-  GangScheduling: GROUPS_OF_PODS, GenericWorkload: GROUPS_OF_PODS, TopologyAwareWorkloadScheduling: GROUPS_OF_PODS, WorkloadWithJob: GROUPS_OF_PODS,
+  GangScheduling: GROUPS_OF_PODS, GenericWorkload: GROUPS_OF_PODS, TopologyAwareWorkloadScheduling: GROUPS_OF_PODS, WorkloadAwarePreemption: GROUPS_OF_PODS, WorkloadWithJob: GROUPS_OF_PODS,
 };
 
 /** Of the gates those that need no resource, or one that is served; and what the others lack. Upstream's parts wait for what is not served, and do nothing meanwhile. */

@@ -69,6 +69,8 @@ export interface Scope {
   readonly metered?: Pick<Metered, "sent" | "took"> | undefined;
   /** The object of the body, or what a patch made, had an empty list or map that is left out of it: see Canonical. */
   sentEmpty?: readonly string[];
+  /** The object of the body as it was sent, or as a patch made it. */
+  sent?: object;
   /** What of it was sent otherwise than it is stored: see Canonical. */
   respelled?: ReadonlySet<object> | undefined;
   /** Of a watch. */

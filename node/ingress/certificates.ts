@@ -6,6 +6,7 @@ import { createSecureContext, type SecureContext } from "node:tls";
 import type { Secret } from "../../core/api/gen/core.v1.ts";
 import { type ObjectKey, objectKey } from "../../core/api/meta/object-meta.ts";
 import { SECRETS } from "../../core/client/resources.ts";
+import { KEY_AGREEMENTS } from "../../core/net/tls.ts";
 import type { OpenDoor } from "./doors.ts";
 import { ReadObjects, type ReadObjectsDeps } from "./read-objects.ts";
 
@@ -44,5 +45,5 @@ function contextOf({ data = {} }: Readonly<Secret>): SecureContext {
     if (value === undefined) throw new Error(`the Secret has no ${name}`);
     return Buffer.from(value as string, "base64").toString();
   };
-  return createSecureContext({ cert: pem("tls.crt"), key: pem("tls.key"), minVersion: "TLSv1.2" });
+  return createSecureContext({ cert: pem("tls.crt"), key: pem("tls.key"), minVersion: "TLSv1.2", ...KEY_AGREEMENTS });
 }

@@ -17,6 +17,13 @@ test("groups are kept to where the runtime can, and a pod that insists on it doe
   expect(refusal(pod("b", { securityContext: { supplementalGroupsPolicy: "Merge" } }), { strictGroups: false })).toBeUndefined();
 });
 
+test("a pod that needs what the node does not declare is refused, once the runtime has said what it can", () => {
+  const wanting = pod("a", { hostNetwork: true, hostUsers: false });
+  const declared = [undefined, ["UserNamespacesHostNetworkSupport"], ["RestartAllContainersOnContainerExits"]].map((declares) => refusal(wanting, { declares }));
+  expect(declared).toEqual([undefined, undefined, "PodFeatureUnsupported: Pod was rejected: Pod requires node features that are not available: UserNamespacesHostNetworkSupport"]);
+  expect(refusal(pod("b"), { declares: [] })).toBeUndefined();
+});
+
 test("AppArmor: a new pod that asks for a profile does not run where there is none, and what runs goes on", () => {
   const confined = { type: "RuntimeDefault" } as const;
   const asked: Pod[] = [

@@ -2,9 +2,10 @@
  * Whether this node takes a pod that was bound to it. The scheduler has looked at all this, but it may have been too late, or bypassed
  * (spec.nodeName). A refused pod is Failed; it is not run and not retried. Pure.
  *
- * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
+ * Source: kubernetes v1.36 pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Taint } from "../../core/api/gen/core.v1.ts";
+import { featuresToRun } from "../../core/api/meta/declared-features.ts";
 import { isLessInteger } from "../../core/api/meta/go-integer.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import { tolerates } from "../../core/api/meta/tolerations.ts";
@@ -27,6 +28,8 @@ export interface AdmissionFacts {
   readonly pressures: readonly string[];
   /** False: the runtime cannot keep a process to the groups its pod names. Undefined: it has not said. */
   readonly strictGroups?: boolean | undefined;
+  /** What the node declares it can do. Undefined: the runtime has not said what it can. */
+  readonly declares?: readonly string[] | undefined;
   /** False: AppArmor's profiles cannot be put on. */
   readonly appArmor?: boolean | undefined;
 }
@@ -51,7 +54,7 @@ export function nodeRefusal(facts: AdmissionFacts, { resources = true }: { reado
   if (labelled !== undefined && labelled !== os) return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
   if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
   if (strictGroups === false && pod.spec.securityContext?.supplementalGroupsPolicy === "Strict") return refuse("SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node");
-  return (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts) ?? appArmorRefusal(facts);
+  return (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts) ?? appArmorRefusal(facts) ?? featureRefusal(facts);
 }
 
 function refuse(reason: string, message: string): PodFailure {
@@ -73,6 +76,11 @@ function sysctlRefusal({ pod, allowedUnsafeSysctls }: AdmissionFacts): PodFailur
 function appArmorRefusal({ pod, appArmor }: AdmissionFacts): PodFailure | undefined {
   const isNew = (pod.status?.phase ?? "Pending") === "Pending"; // what runs already has been looked at
   return appArmor === false && isNew && wantsAppArmor(pod) ? refuse("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host") : undefined;
+}
+
+function featureRefusal({ pod, declares }: AdmissionFacts): PodFailure | undefined {
+  const missing = declares ? featuresToRun(pod.spec).filter((feature) => !declares.includes(feature)) : [];
+  return missing.length > 0 ? refuse("PodFeatureUnsupported", `Pod requires node features that are not available: ${missing.join(", ")}`) : undefined;
 }
 
 interface Misfit { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }

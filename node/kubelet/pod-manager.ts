@@ -47,6 +47,7 @@ interface Deps {
   readonly allocatable: () => ResourceList;
   readonly pressures: () => readonly string[];
   readonly strictGroups: () => boolean | undefined;
+  readonly declares: () => readonly string[] | undefined;
   /** Refuses whatever comes. */
   readonly shuttingDown?: (() => boolean) | undefined;
   readonly signal: AbortSignal;
@@ -211,8 +212,8 @@ export class PodManager {
   }
 
   #facts(pod: Pod, others: readonly Pod[]): AdmissionFacts {
-    const { node, allocatable, pressures, strictGroups, worker: { context: { machine, settings } } } = this.#deps;
-    return { os: machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), appArmor: machine.appArmor, allowedUnsafeSysctls: settings.allowedUnsafeSysctls };
+    const { node, allocatable, pressures, strictGroups, declares, worker: { context: { machine, settings } } } = this.#deps;
+    return { os: machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), declares: declares(), appArmor: machine.appArmor, allowedUnsafeSysctls: settings.allowedUnsafeSysctls };
   }
 
   /** It ran before we did: what it has it keeps; it is given what it has not yet, if that is to be had. */

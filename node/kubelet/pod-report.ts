@@ -62,7 +62,7 @@ export class PodReport {
     this.#runtimeName = context.runtimeName().name ?? this.#runtimeName;
     const status = podStatusOf({
       pod: granted, resize, runtime, runtimeName: this.#runtimeName, probes, waiting: this.waiting, terminationMessages: this.#messages, kubeletStartedMs, before,
-      tellsStopSignals: context.settings.placement.gates["ContainerStopSignals"],
+      tellsStopSignals: context.settings.placement.gates["ContainerStopSignals"], tellsVolumeImages: context.settings.placement.gates["ImageVolumeWithDigest"],
       recursiveReadOnly: context.handlerFeatures(context.handlers.known(pod.spec.runtimeClassName) ?? "")?.recursive_read_only_mounts,
       terminal: isTerminated, failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.#uid), nowMs: context.clock.nowMs(),
       health: (container) => [...(context.devices?.healthOf(this.#uid, container) ?? []), ...(context.claims?.healthOf(pod, container) ?? [])],

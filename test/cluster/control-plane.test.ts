@@ -121,6 +121,31 @@ test("who asks too much waits or is refused, and the others are served", async (
   await host.kubectl("delete", "flowschema", "flood", "system-nodes");
 });
 
+test("of two levels with a seat each one is flooded: it queues and refuses its own, and nobody of the other waits or is refused", async () => {
+  for (const name of ["flooded", "calm"]) {
+    const limited = { nominalConcurrencyShares: 1, lendablePercent: 0, borrowingLimitPercent: 0, limitResponse: { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 5 } } };
+    const everything = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true }];
+    await host.apply(JSON.stringify({ apiVersion: "flowcontrol.apiserver.k8s.io/v1", kind: "PriorityLevelConfiguration", metadata: { name }, spec: { type: "Limited", limited } }));
+    await host.apply(JSON.stringify({ apiVersion: "flowcontrol.apiserver.k8s.io/v1", kind: "FlowSchema", metadata: { name }, spec: { matchingPrecedence: 400, priorityLevelConfiguration: { name }, distinguisherMethod: { type: "ByUser" }, rules: [{ subjects: [{ kind: "User", user: { name } }], resourceRules: everything }] } }));
+    await host.kubectl("create", "clusterrolebinding", name, "--clusterrole=cluster-admin", `--user=${name}`);
+  }
+  await eventually("both have seats", async () => {
+    const told = await raw("/metrics");
+    return ["flooded", "calm"].every((name) => told.includes(`apiserver_flowcontrol_nominal_limit_seats{priority_level="${name}"} 1\n`));
+  });
+  const tls = join(host.dataDir, "server/tls");
+  const curl = `curl -sk --http2 --cert ${tls}/client-admin.crt --key ${tls}/client-admin.key -o /dev/null -w '%{http_code}\n'`;
+  const answers = (text: string) => [...new Set(text.trim().split(/\s+/))].sort();
+  const many = host.sh(`${curl} -Z --parallel-max 150 --parallel-immediate -H 'Impersonate-User: flooded' 'https://127.0.0.1:6443/apis/rbac.authorization.k8s.io/v1/clusterroles?x=[1-1000]'`);
+  const few = host.sh(`${curl} -H 'Impersonate-User: calm' 'https://127.0.0.1:6443/apis/rbac.authorization.k8s.io/v1/clusterroles?x=[1-100]'`);
+  expect([answers(await many), answers(await few)]).toEqual([["200", "429"], ["200"]]);
+  const told = await raw("/metrics");
+  expect(told).toMatch(/apiserver_flowcontrol_rejected_requests_total\{flow_schema="flooded",priority_level="flooded",reason="queue-full"\} [1-9]/);
+  expect(told).not.toMatch(/apiserver_flowcontrol_rejected_requests_total\{flow_schema="calm"/);
+  expect(told).toMatch(/apiserver_flowcontrol_request_queue_length_after_enqueue_sum\{flow_schema="calm",priority_level="calm"\} 100\n/); // each was the first of its queue
+  await host.kubectl("delete", "flowschema", "flooded", "calm");
+});
+
 test("what the server tells of itself", async () => {
   expect(await raw("/readyz?verbose&exclude=etcd")).toMatch(/\[\+\]etcd excluded: ok[\s\S]*readyz check passed/);
   expect(await raw("/livez/etcd")).toBe("ok");

@@ -44,7 +44,7 @@ export interface BodyRequest {
 }
 
 /** Carries apiVersion and kind, whatever the body said. */
-export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied?: readonly string[] | undefined; readonly respelled?: ReadonlySet<object> }
+export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied?: readonly string[] | undefined; readonly respelled?: ReadonlySet<object>; /** As it was sent. */ readonly sent: object }
 
 /** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
 export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
@@ -80,7 +80,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   refuseConversion(gvk, expected);
   const accepts = request.accepts ?? ((groupVersion) => formatApiVersion(groupVersion) === formatApiVersion(expected));
   if (!accepts(gvk)) throw badRequest(`the API version in the data (${formatApiVersion(gvk)}) does not match the expected API version (${formatApiVersion(expected)})`);
-  return { object, gvk, warnings, emptied, ...(respelled && { respelled }) };
+  return { object, gvk, warnings, emptied, ...(respelled && { respelled }), sent: source };
 
   function typeFor(actual: GroupVersionKind, wanted: GroupVersionKind, all: Facts): StructType {
     const found = all.typeOf(actual) ?? (request.accepts?.(actual) && !request.isOptions && actual.kind === wanted.kind ? all.typeOf(wanted) : undefined);

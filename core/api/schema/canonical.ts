@@ -56,7 +56,8 @@ function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("
 /** An empty list that defaulting does not take for one that was left out, and validation refuses: it is never stored. Source: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules */
 const TOLD_APART: ReadonlySet<string> = new Set([
   "io.k8s.api.autoscaling.v2.HPAScalingRules.policies",
-  ...["v1", "v1beta2", "v1beta1"].flatMap((version) => ["sharedCounters", "devices"].map((list) => `io.k8s.api.resource.${version}.ResourceSliceSpec.${list}`)),
+  ...["v1", "v1beta2", "v1beta1"].flatMap((version) =>
+    ["ResourceSliceSpec.sharedCounters", "ResourceSliceSpec.devices", "DeviceAttribute.ints", "DeviceAttribute.bools", "DeviceAttribute.strings", "DeviceAttribute.versions"].map((list) => `io.k8s.api.resource.${version}.${list}`)),
 ]);
 
 /** What describes an object is nothing that it does. */

@@ -45,7 +45,7 @@ function namedTaken({ cache, keyOf, groupResource }: Target, error: unknown, { n
   return new StatusError({ ...told.status, message: `object is being deleted: ${told.message}` });
 }
 
-async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn }: WriteOptions): Promise<Cached> {
+async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn, sent }: WriteOptions): Promise<Cached> {
   const { resource, definition, cache, commits } = target;
   const given = draft.metadata.resourceVersion;
   fillForCreate(draft, context, definition.generation !== false && !definition.keepsGenerationOnCreate);
@@ -59,7 +59,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject, forgot) : resource.canonical(draft, undefined, forgot);
     const own = gathered(definition.validate?.(object, undefined, context));
     const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
-    refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own]);
+    refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own], sent?.());
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
     await validate?.(deepFreeze(seen ?? object), undefined);
     if (!context.dryRun) refuseVersion(given);

@@ -34,10 +34,22 @@ export function gathered(errors: Iterable<FieldError> | undefined): readonly Fie
   return found;
 }
 
-/** Throws 422 if there are any: of the kind that the object says it is. */
-export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
+/** Throws 422 if there are any: of the kind that the object says it is. `sent`: see WriteOptions. */
+export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[], sent?: object): void {
+  if (errors.length === 0) return;
   const group = form ? parseApiVersion(object.apiVersion).group : own;
-  if (errors.length > 0) throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, errors);
+  throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, sent ? errors.map((error) => asSent(error, sent)) : errors);
+}
+
+/** A list or a map that was sent empty is shown so, as in upstream's memory, not as none. */
+function asSent(error: FieldError, sent: object): FieldError {
+  if (error.badValue !== undefined && error.badValue !== null) return error;
+  let at: unknown = sent;
+  for (const [, name, inner] of error.field.matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)) {
+    const step = name ?? inner!;
+    at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Readonly<Record<string, unknown>>)[step] : undefined;
+  }
+  return typeof at === "object" && at !== null && Object.keys(at).length === 0 ? { ...error, badValue: at } : error;
 }
 
 /** Whether the client named the version it replaces; refuses it when that is not the current one. */

@@ -36,6 +36,8 @@ export interface WriteOptions {
   /** Validating admission: the last word before the write. Throws to refuse. */
   validate?(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): Promise<void>;
   warn?(text: string): void;
+  /** What the client sent, of whose lists and maps those that are empty may be left out of the object. Absent: nobody did. */
+  sent?(): object | undefined;
 }
 
 export interface UpdateOptions extends WriteOptions {

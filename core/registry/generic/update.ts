@@ -41,7 +41,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     let seen: ApiObject | undefined;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
     const wrong = ownErrors(target, next, old, options);
-    refuseInvalid(target, next, subresource?.authorize ? [...await subresource.authorize(next, old, context), ...wrong] : wrong); // nobody else waits
+    refuseInvalid(target, next, subresource?.authorize ? [...await subresource.authorize(next, old, context), ...wrong] : wrong, options.sent?.()); // nobody else waits
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));
     if (finishedBy(next, definition)) {

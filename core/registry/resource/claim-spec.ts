@@ -8,8 +8,9 @@ import type { DeviceConstraint, DeviceRequest, DeviceSelector, DeviceToleration,
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { labelValue } from "../../api/meta/names.ts";
-import { compileDeviceSelector, isTooComplex } from "../../cel/device-selector.ts";
+import { compileDeviceSelector, deviceEnvironment, isTooComplex } from "../../cel/device-selector.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
+import { keepsFieldsOf } from "../generic/switched-on.ts";
 import { fullyQualifiedDeviceName, listOf, opaqueConfiguration } from "./names.ts";
 
 const REQUESTS_MAX = 32;
@@ -111,7 +112,7 @@ export function validateSelectors(path: string, selectors: readonly DeviceSelect
       if (!cel) { yield required(child(at, "cel")); return; }
       const { expression = "" } = cel;
       if (byteLength(expression) > EXPRESSION_BYTES_MAX) { yield tooLong(child(at, "cel", "expression"), EXPRESSION_BYTES_MAX); return; }
-      const compiled = compileDeviceSelector(expression);
+      const compiled = compileDeviceSelector(expression, deviceEnvironment(keepsFieldsOf("DRAListTypeAttributes")));
       if ("problem" in compiled) yield invalid(child(at, "cel", "expression"), expression, compiled.problem);
       else if (isTooComplex(compiled)) yield forbidden(child(at, "cel", "expression"), "too complex, exceeds cost limit");
     },

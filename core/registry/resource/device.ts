@@ -14,11 +14,13 @@ import { TAINT_EFFECTS } from "./claim-spec.ts";
 import { counters, keyPath, listOf, qualifiedDeviceName } from "./names.ts";
 
 const ATTRIBUTES_AND_CAPACITIES_MAX = 32;
+const ATTRIBUTE_VALUES_MAX = 48;
 const VALUE_BYTES_MAX = 64;
 const TAINTS_MAX = 16;
 const CONSUMED_SETS_MAX = 2;
 const COUNTERS_MAX = 32;
 const VALID_VALUES_MAX = 10;
+const LISTS = ["bools", "ints", "strings", "versions"] as const;
 const NUMBER = "(0|[1-9]\\d*)";
 const PRERELEASE = "(0|[1-9]\\d*|\\d*[a-zA-Z-][0-9a-zA-Z-]*)";
 const BUILD = "[0-9a-zA-Z-]+";
@@ -30,6 +32,8 @@ export function* validateDevice(path: string, device: Device, { old, placesItsel
   yield* isDns1123Label(child(path, "name"), device.name);
   const count = Object.keys(attributes).length + Object.keys(capacity).length;
   if (count > ATTRIBUTES_AND_CAPACITIES_MAX) yield invalid(path, count, `the total number of attributes and capacities must not exceed ${ATTRIBUTES_AND_CAPACITIES_MAX}`);
+  const values = Object.values(attributes).reduce((sum, attribute) => sum + (LISTS.reduce((all, list) => all + (attribute[list]?.length ?? 0), 0) || 1), 0);
+  if (values > ATTRIBUTE_VALUES_MAX) yield invalid(path, values, `the total number of attribute values must not exceed ${ATTRIBUTE_VALUES_MAX}`);
   for (const [name, attribute] of Object.entries(attributes)) {
     yield* qualifiedDeviceName(child(path, "attributes"), name);
     yield* validateAttribute(keyPath(child(path, "attributes"), name), attribute);
@@ -68,11 +72,24 @@ function* validatePlace(path: string, { nodeName, nodeSelector, allNodes }: Devi
 
 function* validateAttribute(path: string, attribute: DeviceAttribute): Iterable<FieldError> {
   const { string, version } = attribute;
-  if (string !== undefined && byteLength(string) > VALUE_BYTES_MAX) yield tooLong(child(path, "string"), VALUE_BYTES_MAX);
-  if (version !== undefined && !SEMVER.test(version)) yield invalid(child(path, "version"), version, "must be a string compatible with semver.org spec 2.0.0");
-  if (version !== undefined && byteLength(version) > VALUE_BYTES_MAX) yield tooLong(child(path, "version"), VALUE_BYTES_MAX);
+  if (string !== undefined) yield* validateText(child(path, "string"), string);
+  if (version !== undefined) yield* validateVersion(child(path, "version"), version);
+  for (const name of LISTS) {
+    const list = attribute[name], at = child(path, name);
+    if (list?.length === 0) yield invalid(at, list, "must not be empty if specified");
+    if (name === "strings" || name === "versions") for (const [i, value] of (attribute[name] ?? []).entries()) yield* (name === "strings" ? validateText : validateVersion)(index(at, i), value);
+  }
   const values = Object.values(attribute).filter((value) => value !== undefined).length;
   if (values !== 1) yield invalid(path, values === 0 ? "" : internalForm("io.k8s.api.resource.v1.DeviceAttribute", attribute), "exactly one value must be specified");
+}
+
+function* validateText(path: string, text: string): Iterable<FieldError> {
+  if (byteLength(text) > VALUE_BYTES_MAX) yield tooLong(path, VALUE_BYTES_MAX);
+}
+
+function* validateVersion(path: string, version: string): Iterable<FieldError> {
+  if (!SEMVER.test(version)) yield invalid(path, version, "must be a string compatible with semver.org spec 2.0.0");
+  yield* validateText(path, version);
 }
 
 /** An effect that was stored already is let pass. */

@@ -5,13 +5,14 @@
  * Source: kubernetes v1.36 pkg/registry/resource/resourceslice/strategy.go, pkg/apis/resource/validation/validation.go
  */
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
-import type { CounterSet, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
+import type { CounterSet, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain } from "../core/checks/values.ts";
 import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
 import { defineResource, type WriteContext } from "../generic/resource.ts";
+import { keepsFieldsOf } from "../generic/switched-on.ts";
 import { validateDevice } from "./device.ts";
 import { counters, driverName, listOf, poolName } from "./names.ts";
 
@@ -20,13 +21,14 @@ const DEVICES_MAX = 128;
 const ADVANCED_DEVICES_MAX = 64;
 const COUNTER_SETS_MAX = 8;
 const COUNTERS_MAX = 32;
+const LISTS = ["ints", "bools", "strings", "versions"] as const;
 const ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required";
 
 export const resourceSlices = defineResource<ResourceSlice>({
   group: "resource.k8s.io", version: "v1", kind: "ResourceSlice", plural: "resourceslices",
 
-  prepareForCreate: fill,
-  prepareForUpdate(next, _old, context) { fill(next, context); },
+  prepareForCreate: (slice, context) => fill(slice, undefined, context),
+  prepareForUpdate(next, old, context) { fill(next, old, context); },
   *validate({ spec }, old) {
     yield* validateSpec("spec", spec, old?.spec);
   },
@@ -37,15 +39,18 @@ export const resourceSlices = defineResource<ResourceSlice>({
 });
 
 /** A taint is as old as the write that brought it. Fields whose gates (DRAListTypeAttributes, DRANodeAllocatableResources) are off go. Mutates. */
-function fill({ spec }: ResourceSlice, { nowMs }: WriteContext): void {
+function fill({ spec }: ResourceSlice, old: Readonly<ResourceSlice> | undefined, { nowMs }: WriteContext): void {
+  const keepsLists = keepsFieldsOf("DRAListTypeAttributes") || attributesOf(old).some((attribute) => LISTS.some((name) => attribute[name]));
   if (spec.sharedCounters?.length === 0 && !spec.devices) delete spec.sharedCounters; // an empty list says nothing unless the other one is there, too
   if (spec.devices?.length === 0 && !spec.sharedCounters) delete spec.devices;
   for (const device of spec.devices ?? []) {
     delete device.nodeAllocatableResourceMappings;
-    for (const attribute of Object.values(device.attributes ?? {})) for (const name of ["ints", "bools", "strings", "versions"] as const) delete attribute[name];
+    if (!keepsLists) for (const attribute of Object.values(device.attributes ?? {})) for (const name of LISTS) delete attribute[name];
     for (const taint of device.taints ?? []) taint.timeAdded ??= timestamp(nowMs);
   }
 }
+
+function attributesOf(slice: Readonly<ResourceSlice> | undefined): readonly Readonly<DeviceAttribute>[] { return (slice?.spec.devices ?? []).flatMap(({ attributes = {} }) => Object.values(attributes)); }
 
 function* validateSpec(path: string, spec: Readonly<ResourceSliceSpec>, old?: Readonly<ResourceSliceSpec>): Iterable<FieldError> {
   yield* driverName(child(path, "driver"), spec.driver);

@@ -1,5 +1,6 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
+import { keepFieldsOf } from "../generic/switched-on.ts";
 import { deviceClasses } from "./device-class.ts";
 import { resourceClaims, resourceClaimTemplates } from "./resource-claim.ts";
 import { resourceSlices } from "./resource-slice.ts";
@@ -136,4 +137,26 @@ test.each([{ sharedCounters: [] }, { devices: [] }])("an empty list alone says n
 test("taints are as old as the write that brought them; an extended resource has a domain", () => {
   expect(created(resourceSlices, slice({ taints: [{ key: "broken", effect: "NoExecute" }] })).object.spec.devices![0]!.taints![0]!.timeAdded).toBe("1970-01-01T00:00:00Z");
   expect(created(deviceClasses, { spec: { extendedResourceName: "cpu" } }).errors).toEqual(['spec.extendedResourceName: Invalid value: "cpu": must be a valid extended resource name']);
+});
+
+test("attributes that are lists go, unless their gate is switched on or there are some already; then they are checked", () => {
+  const listed = slice({ attributes: { l: { ints: [1, 2] } } }), problem = 'spec.devices[0].attributes[l]: Invalid value: "": exactly one value must be specified';
+  expect(created(resourceSlices, listed).errors).toEqual([problem]);
+  keepFieldsOf(new Set(["DRAListTypeAttributes"]));
+  onTestFinished(() => keepFieldsOf(new Set()));
+  const made = created(resourceSlices, listed);
+  expect([made.errors, (made.object as unknown as { spec: { devices: Given[] } }).spec.devices[0]!["attributes"]]).toEqual([[], { l: { ints: [1, 2] } }]);
+  const many = { l: { ints: Array.from({ length: 48 }, (_, i) => i) }, m: { bool: true } };
+  expect(created(resourceSlices, slice({ attributes: many })).errors).toEqual(["spec.devices[0]: Invalid value: 49: the total number of attribute values must not exceed 48"]);
+  const wrong = { a: { strings: ["x".repeat(65)] }, b: { versions: ["1.0", "1.0.0"] }, c: { bools: [] }, d: { int: 1, ints: [1] } };
+  expect(created(resourceSlices, slice({ attributes: wrong })).errors).toEqual([
+    "spec.devices[0].attributes[a].strings[0]: Too long: may not be more than 64 bytes", 'spec.devices[0].attributes[b].versions[0]: Invalid value: "1.0": must be a string compatible with semver.org spec 2.0.0',
+    "spec.devices[0].attributes[c].bools: Invalid value: []: must not be empty if specified",
+    'spec.devices[0].attributes[d]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":null,"VersionValue":null,"IntValues":[1],"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must be specified',
+  ]);
+  const selects = { spec: { selectors: [{ cel: { expression: 'device.attributes["d.io"].l.includes(1)' } }] } };
+  expect(created(deviceClasses, selects).errors).toEqual([]);
+  keepFieldsOf(new Set());
+  expect(created(deviceClasses, selects).errors).toHaveLength(1);
+  expect(updated(resourceSlices, made.object, listed).errors).toEqual([]);
 });

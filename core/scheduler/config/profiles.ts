@@ -88,6 +88,7 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     awaitsClaims: at.preEnqueue.includes("DynamicResources"),
     ...(gates.has("GangScheduling") && { gangs: { awaited: at.preEnqueue.includes(GANG_SCHEDULING), permitted: at.permit.includes(GANG_SCHEDULING) } }),
     ...(gates.has("TopologyAwareWorkloadScheduling") && { placements: placementRules(config, at, multiPoint) }),
+    ...(gates.has("WorkloadAwarePreemption") && { preemptsForGroups: true }),
     batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },
   };
 }

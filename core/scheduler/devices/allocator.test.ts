@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Node } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, Device, DeviceClass, DeviceClaim, ResourceClaim, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
 import { node, stored } from "../../../test/scheduling-cluster.ts";
-import { compileDeviceSelector } from "../../cel/device-selector.ts";
+import { compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import { Allocated } from "./allocated.ts";
 import { allocationResult } from "./allocation-result.ts";
 import { allocate } from "./allocator.ts";
@@ -26,15 +26,15 @@ function slice(name: string, spec: Partial<ResourceSliceSpec> & { readonly gener
 const gpu = (name: string, rest: object = {}): object => ({ name, exactly: { deviceClassName: "gpu", allocationMode: "ExactCount", count: 1, ...rest } });
 const claim = (devices: object): ResourceClaim => stored("resource.k8s.io/v1", "ResourceClaim", "default/c", { spec: { devices: devices as DeviceClaim } });
 
-function allocated(devices: object, slices: readonly ResourceSlice[], { taken = [], on = node("n1") }: { readonly taken?: readonly AllocationResult[]; readonly on?: Node } = {}) {
+function allocated(devices: object, slices: readonly ResourceSlice[], { taken = [], on = node("n1"), listAttributes = false }: { readonly taken?: readonly AllocationResult[]; readonly on?: Node; readonly listAttributes?: boolean } = {}) {
   const state = new Allocated();
   for (const one of taken) state.add(one);
   const wanted = claim(devices);
   let looks = 0;
   const found = allocate([wanted], on, poolsFor(on, slices), {
-    allocated: state, classOf: (name) => classes[name], isLate: () => ++looks > 100,
+    allocated: state, classOf: (name) => classes[name], isLate: () => ++looks > 100, listAttributes,
     selector(expression) {
-      const compiled = compileDeviceSelector(expression);
+      const compiled = compileDeviceSelector(expression, deviceEnvironment(listAttributes));
       if ("problem" in compiled) throw new Error(compiled.problem);
       return compiled;
     },
@@ -150,4 +150,13 @@ test("a device that another has is passed over, whatever a selector would say of
   const slices = [slice("s", { devices: [device("d0")] })];
   expect(() => allocated(asking, slices)).toThrow(/no such key: missing/);
   expect(allocated(asking, slices, { taken: [taking("d0")] })).toBeUndefined();
+});
+
+test("of lists devices have to have one value in common, all of them the same one, or none that another has; what is not wanted after all leaves no trace", () => {
+  const zones = (name: string, attribute: object): Device => ({ name, attributes: { zones: attribute } });
+  const slices = [slice("s", { devices: [zones("a", { ints: [1, 2] }), zones("b", { ints: [2, 3] }), zones("c", { ints: [3, 1] }), zones("d", { int: 3 }), zones("e", { strings: ["3"] })] })];
+  const zone = `${DRIVER}/zones`;
+  const found = (constraint: object) => names(allocated({ requests: [gpu("x"), gpu("y"), gpu("z")], constraints: [constraint] }, slices, { listAttributes: true }));
+  expect(found({ matchAttribute: zone })).toEqual(["x=b", "y=c", "z=d"]); // a has one in common with b and one with c, but not the same
+  expect(found({ distinctAttribute: zone })).toEqual(["x=a", "y=d", "z=e"]);
 });

@@ -50,6 +50,8 @@ export interface AllocatorDeps {
   /** Throws the problem of an expression that is none. */
   readonly selector: (expression: string) => CompiledSelector;
   readonly isLate: () => boolean;
+  /** Attributes of devices may be lists. */
+  readonly listAttributes?: boolean | undefined;
 }
 
 /** The devices of each claim in turn. undefined: there are none on this node. "late": it took too long. */
@@ -85,7 +87,7 @@ class Search {
     this.#pools = pools;
     this.#deps = deps;
     this.#constraints = claims.map((claim) => (claim.spec.devices?.constraints ?? []).map((constraint, i) => {
-      const made = constraintOf(constraint);
+      const made = constraintOf(constraint, deps.listAttributes ?? false);
       if (!made) throw new AllocationError(`claim ${keyOf(claim)}, constraint #${i}: empty constraint (unsupported constraint type?)`);
       return made;
     }));

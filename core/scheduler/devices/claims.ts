@@ -41,6 +41,8 @@ export interface Devices {
   allocated(): Allocated;
   /** Throws the problem of an expression that is none. */
   selector(expression: string): CompiledSelector;
+  /** Attributes of devices may be lists. */
+  readonly listAttributes: boolean;
 }
 
 export function devicesFrom(informers: Informers, gates: ReadonlySet<string>): Devices {
@@ -48,6 +50,7 @@ export function devicesFrom(informers: Informers, gates: ReadonlySet<string>): D
   const informer = informers.of(RESOURCE_CLAIMS);
   const claims = new Assumed(informer);
   const pending = new Map<string, AllocationResult>();
+  const listAttributes = gates.has("DRAListTypeAttributes");
   return {
     claims, pending, shared: new Set(),
     claim: (namespace, name) => claims.get(objectKey(namespace, name)),
@@ -67,18 +70,18 @@ export function devicesFrom(informers: Informers, gates: ReadonlySet<string>): D
       for (const [uid, allocation] of pending) if (!counted.has(uid)) allocated.add(allocation);
       return allocated;
     },
-    selector: selectorCache(),
+    selector: selectorCache(listAttributes), listAttributes,
   };
 }
 
-function selectorCache(): (expression: string) => CompiledSelector {
+function selectorCache(lists: boolean): (expression: string) => CompiledSelector {
   const known = new Map<string, ReturnType<typeof compileDeviceSelector>>();
   let environment: ReturnType<typeof deviceEnvironment> | undefined;
   return (expression) => {
     let compiled = known.get(expression);
     if (!compiled) {
       if (known.size >= SELECTORS_MAX) known.delete(known.keys().next().value!);
-      known.set(expression, (compiled = compileDeviceSelector(expression, (environment ??= deviceEnvironment()))));
+      known.set(expression, (compiled = compileDeviceSelector(expression, (environment ??= deviceEnvironment(lists)))));
     }
     if ("problem" in compiled) throw new Error(compiled.problem);
     return compiled;

@@ -104,7 +104,7 @@ export class DevicePlan {
     const found = allocate(wanted, node, pools, {
       allocated: (this.#allocated ??= this.#devices.allocated()),
       classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression),
-      isLate: () => this.#clocks.uptimeMs() > endMs,
+      isLate: () => this.#clocks.uptimeMs() > endMs, listAttributes: this.#devices.listAttributes,
     });
     if (found === "late") throw new Error(`node ${node.metadata.name}: timed out trying to allocate devices`);
     if (!found) return { reason: pools.some(({ state }) => state === "invalid") ? "invalid resource pools were encountered" : "cannot allocate all claims" };

@@ -1,6 +1,6 @@
 /** POSTs lists of audit events to where a kubeconfig says. */
 import { stringify } from "../../api/codec/json.ts";
-import { ANCHORS } from "../../net/tls.ts";
+import { ANCHORS, KEY_AGREEMENTS } from "../../net/tls.ts";
 
 export interface WebhookTarget {
   readonly url: string;
@@ -21,7 +21,7 @@ export function webhookPost({ url, ca, cert, key, token, serverName, insecure }:
     const response = await fetch(url, {
       method: "POST", body: stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
-      ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) } } : {}),
+      ...(url.startsWith("https:") ? { tls: { ...KEY_AGREEMENTS, ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) } } : {}),
     } as BunFetchRequestInit);
     await response.arrayBuffer(); // so that the connection can be used again
     if (!response.ok) throw new Error(`the audit webhook answered ${response.status}`);

@@ -133,10 +133,11 @@ function readUntyped(scope: Scope, { bytes, encoding, expected }: Encoded): ApiO
 
 function readTyped(scope: Scope, { bytes, encoding, expected }: Encoded): ApiObject {
   const isCustomScale = scope.served.custom !== undefined;
-  const { object, warnings, emptied, respelled } = explained(isCustomScale, () => decodeBody({ bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
+  const { object, warnings, emptied, respelled, sent } = explained(isCustomScale, () => decodeBody({ bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
   scope.warnings.push(...warnings);
   if (emptied) scope.sentEmpty = emptied;
   scope.respelled = respelled;
+  scope.sent = sent;
   return object as unknown as ApiObject;
 }
 
@@ -187,6 +188,7 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isM
   const { object, clean, emptied, respelled } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
   if (emptied) scope.sentEmpty = emptied;
   scope.respelled = respelled;
+  scope.sent = value as object;
   if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
   const wrapped = isMap && !clean ? wrapIntegers(type, value) : value;
   if (wrapped !== value) return readValue(scope, wrapped, { ...(known && { known }), isMap });

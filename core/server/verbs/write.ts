@@ -218,6 +218,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
     },
     warn: (text) => void scope.warnings.push(text),
     emptied: () => scope.sentEmpty,
+    sent: () => scope.sent,
   };
 }
 

@@ -11,6 +11,7 @@ import type { Image, RuntimeHandlerFeatures } from "../../cri/gen/runtime.v1.ts"
 import { processCount } from "../../os/machine.ts";
 import type { DeviceCount } from "../devices/device-manager.ts";
 import { allocatableOf, type CapacityFacts, type PodsShare, podsShareOf } from "./capacity.ts";
+import { declaredFeatures } from "./declared-features.ts";
 import { nodeLease } from "./lease.ts";
 import { nodeStatusOf } from "./node-status.ts";
 import { podCidrTold } from "./pod-cidr.ts";
@@ -46,6 +47,8 @@ export interface NodeAgent {
   handlerFeatures(handler: string): RuntimeHandlerFeatures | undefined;
   /** Whether the runtime can keep a process to the groups its pod names; undefined: it has not said it yet. */
   strictGroups(): boolean | undefined;
+  /** What the node declares it can do; undefined: the runtime has not said yet what it can. */
+  declares(): readonly string[] | undefined;
 }
 
 const IMAGES_MS = 60_000;
@@ -91,6 +94,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
     runtimeProblem: () => runtime.runtimeProblem(),
     runtimeName: () => ({ name: runtime.version?.runtime_name, version: runtime.version?.runtime_version }),
     handlerFeatures: (handler) => runtime.status?.runtime_handlers?.find(({ name = "" }) => name === handler)?.features,
+    declares: () => runtime.status && declaredFeatures(settings.placement.gates, runtime.status),
     strictGroups: () => runtime.status && (runtime.status.features?.supplemental_groups_policy ?? false),
     refresh: () => report.refresh(),
   };

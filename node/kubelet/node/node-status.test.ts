@@ -4,7 +4,7 @@ import { changedFacts, isSameStatus, newNode, type NodeFacts, nodeStatusOf, node
 
 const facts = (before: NodeStatus | undefined): NodeFacts => ({
   before, problems: [], pressures: new Set(), runtimeVersion: undefined, runtimeStatus: undefined, images: [], nowMs: 0,
-  settings: { nodeIps: ["10.0.0.1"], hostname: "n", port: 10250, version: "v1.36.0", dataDir: "/", nodeName: "n" } as unknown as NodeFacts["settings"],
+  settings: { nodeIps: ["10.0.0.1"], hostname: "n", port: 10250, version: "v1.36.0", dataDir: "/", nodeName: "n", placement: { gates: {} } } as unknown as NodeFacts["settings"],
   machine: { machineId: "", systemUuid: "", bootId: "", kernelVersion: "", osImage: "", os: "linux", architecture: "amd64", swapBytes: 0 } as unknown as NodeFacts["machine"],
   capacity: { machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 30, hugepages: [] }, diskBytes: 0, maxPods: 110, reserved: {} },
 });
@@ -20,6 +20,13 @@ test("swap is told where there is any, and what only newer nodes can do is decla
   const { machine } = facts(undefined);
   expect([nodeStatusOf(facts(undefined)).nodeInfo?.swap, nodeStatusOf({ ...facts(undefined), machine: { ...machine, swapBytes: 4096 } }).nodeInfo?.swap]).toEqual([undefined, { capacity: 4096 }]);
   expect(nodeStatusOf(facts(undefined)).declaredFeatures).toContain("RestartAllContainersOnContainerExits");
+});
+
+test("pods with ids of their own on the host's network are declared where the node is told to and the runtime can", () => {
+  const declared = (gate: boolean, can: boolean) => nodeStatusOf({
+    ...facts(undefined), settings: { ...facts(undefined).settings, placement: { gates: { UserNamespacesHostNetworkSupport: gate } } as unknown as NodeFacts["settings"]["placement"] }, runtimeStatus: { features: { user_namespaces_host_network: can } },
+  }).declaredFeatures!.includes("UserNamespacesHostNetworkSupport");
+  expect([declared(true, true), declared(true, false), declared(false, true)]).toEqual([true, false, false]);
 });
 
 test("handlers of the runtime are told of by name, in whatever order it tells of them", () => {

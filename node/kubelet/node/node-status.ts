@@ -1,13 +1,13 @@
 /** The status of the node's object. Pure. Source: kubernetes v1.36 pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go */
 import type { ContainerImage, Node, NodeAddress, NodeCondition, NodeStatus } from "../../../core/api/gen/core.v1.ts";
 import { aggregate } from "../../../core/api/meta/aggregate.ts";
-import type { DeclaredFeature } from "../../../core/api/meta/declared-features.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { jsonCopy, same } from "../status/status-patch.ts";
 import { allocatableOf, capacityOf, type CapacityFacts } from "./capacity.ts";
+import { declaredFeatures } from "./declared-features.ts";
 import type { Pressure } from "./pressure.ts";
 
 export interface NodeFacts {
@@ -28,8 +28,6 @@ export interface NodeFacts {
   readonly nowMs: number;
 }
 
-/** In order of the alphabet, as the API wants it. Pods that need another are kept away. */
-const DECLARED_FEATURES: readonly DeclaredFeature[] = ["ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers", "RestartAllContainersOnContainerExits"];
 const IMAGE_NAMES_MAX = 5;
 
 export function nodeStatusOf(facts: NodeFacts): NodeStatus {
@@ -51,7 +49,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
     runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).toSorted((a, b) => ((a.name ?? "") < (b.name ?? "") ? -1 : 1)).map(({ name, features }) => ({
       name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false },
     })),
-    declaredFeatures: [...DECLARED_FEATURES],
+    declaredFeatures: declaredFeatures(settings.placement.gates, runtimeStatus),
     features: { supplementalGroupsPolicy: runtimeStatus?.features?.supplemental_groups_policy ?? false },
   };
 }

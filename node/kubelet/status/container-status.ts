@@ -5,6 +5,7 @@
  */
 import type { Container, ContainerState, ContainerStatus, EphemeralContainer, Pod, ResourceStatus, VolumeMountStatus } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
+import type { Mount } from "../../cri/gen/runtime.v1.ts";
 import { allContainers, type ContainerKind, isSidecar } from "../pod-spec.ts";
 import { shouldStart } from "../plan.ts";
 import type { ProbeResults } from "../probes/probe-results.ts";
@@ -36,6 +37,8 @@ export interface StatusFacts {
   readonly recursiveReadOnly?: boolean | undefined;
   /** Of all containers it is told which signal stops them, not only of those that ask for one: ContainerStopSignals is switched on here. */
   readonly tellsStopSignals?: boolean | undefined;
+  /** Of volumes that are images it is told which: ImageVolumeWithDigest is switched on here. */
+  readonly tellsVolumeImages?: boolean | undefined;
 }
 
 /** Of a container that is not there, and of whose end nothing is known. */
@@ -88,7 +91,7 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
     ready: false, restartCount: isAnotherStart(newest!, old, containerId(facts, id)) ? old!.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0),
     image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
-    volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))),
+    volumeMounts: mountStatuses(container, (path) => mountedAt(mounts, path)?.recursive_read_only ?? false, (path) => (facts.tellsVolumeImages ? mountedAt(mounts, path)?.image?.image : undefined)),
     ...(stopSignal && (facts.tellsStopSignals || container.lifecycle?.stopSignal) ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };
@@ -169,10 +172,16 @@ function withProbes(facts: StatusFacts, { kind, container }: { kind: ContainerKi
   return { ...status, started, ready };
 }
 
-/** `isRecursive`: what is mounted there is read-only all the way down, if that is wanted. */
-function mountStatuses({ volumeMounts }: Container | EphemeralContainer, isRecursive: (path: string) => boolean): VolumeMountStatus[] | undefined {
+function mountedAt(mounts: readonly Mount[], path: string): Mount | undefined { return mounts.find(({ container_path }) => container_path === path || container_path === `/${path}`); }
+
+/** `isRecursive`: what is mounted there is read-only all the way down, if that is wanted. `imageAt`: which image is mounted there, if it is to be told. */
+function mountStatuses({ volumeMounts }: Container | EphemeralContainer, isRecursive: (path: string) => boolean, imageAt?: (path: string) => string | undefined): VolumeMountStatus[] | undefined {
   if (!volumeMounts?.length) return undefined;
-  return volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
-    name, mountPath, ...(readOnly ? { readOnly, recursiveReadOnly: recursiveReadOnly && recursiveReadOnly !== "Disabled" && isRecursive(mountPath) ? "Enabled" : "Disabled" } : {}),
-  }));
+  return volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => {
+    const imageRef = imageAt?.(mountPath);
+    return {
+      name, mountPath, ...(readOnly ? { readOnly, recursiveReadOnly: recursiveReadOnly && recursiveReadOnly !== "Disabled" && isRecursive(mountPath) ? "Enabled" : "Disabled" } : {}),
+      ...(imageRef ? { volumeStatus: { image: { imageRef } } } : {}),
+    };
+  });
 }

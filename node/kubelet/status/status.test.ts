@@ -34,11 +34,11 @@ function runtime(text: string): RuntimePod {
   return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false }], containers };
 }
 
-interface More { tellsStopSignals?: boolean; recursiveReadOnly?: boolean | undefined; resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
+interface More { tellsVolumeImages?: boolean; tellsStopSignals?: boolean; recursiveReadOnly?: boolean | undefined; resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
 
-function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup, recursiveReadOnly, tellsStopSignals }: More = {}): PodStatus {
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup, recursiveReadOnly, tellsStopSignals, tellsVolumeImages }: More = {}): PodStatus {
   return podStatusOf({
-    resize, recursiveReadOnly, tellsStopSignals, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
+    resize, recursiveReadOnly, tellsStopSignals, tellsVolumeImages, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
   });
 }
 
@@ -288,6 +288,15 @@ test("a mount is told to be read-only all the way down when it is; of a containe
   const told = ({ containerStatuses }: PodStatus) => containerStatuses?.[0]?.volumeMounts?.map(({ recursiveReadOnly }) => recursiveReadOnly);
   expect(told(statusOf(spec, seen))).toEqual(["Disabled", "Enabled", "Disabled", undefined]);
   expect([true, undefined].map((recursiveReadOnly) => told(statusOf(spec, runtime(""), { recursiveReadOnly })))).toEqual([["Enabled", "Enabled", "Disabled", undefined], ["Disabled", "Disabled", "Disabled", undefined]]);
+});
+
+test("of a volume that is an image it is told which one it is, where the node is told to, as soon as the runtime has mounted it", () => {
+  const spec = { containers: [container("app", { volumeMounts: [{ name: "image", mountPath: "/image" }, { name: "again", mountPath: "again" }, { name: "other", mountPath: "/other" }] })], volumes: [{ name: "image", image: { reference: "registry.local/data:1" } }] };
+  const running = runtime("app=running");
+  const image = (name: string) => ({ container_path: `/${name}`, image: { image: `sha256:${name}` } });
+  const seen = { ...running, containers: running.containers.map((one) => ({ ...one, mounts: [image("image"), image("again"), { container_path: "/other", host_path: "/x" }] })) };
+  const told = (pod: RuntimePod, tellsVolumeImages: boolean) => statusOf(spec, pod, { tellsVolumeImages }).containerStatuses![0]!.volumeMounts!.map(({ volumeStatus }) => volumeStatus?.image?.imageRef);
+  expect([told(seen, true), told(seen, false), told(runtime(""), true)]).toEqual([["sha256:image", "sha256:again", undefined], [undefined, undefined, undefined], [undefined, undefined, undefined]]);
 });
 
 test("which signal stops a container is told of those that ask for one, and of all where the node is told to", () => {

@@ -60,13 +60,11 @@ function isMultiple(value: number | bigint, factor: number): boolean {
   return isNearInteger(quotient);
 }
 
-/** Within what a double can tell. Source: go-openapi/swag IsFloat64AJSONInteger */
+/** Or so near that the difference is less than a thousand-millionth of it. Source: kubernetes v1.36 vendor/github.com/go-openapi/swag/conv/convert.go IsFloat64AJSONInteger */
 export function isNearInteger(value: number): boolean {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
-  const rounded = Math.trunc(value);
-  if (value === rounded) return true;
-  const difference = Math.abs(value - rounded);
-  return rounded !== 0 && value !== 0 && difference / (Math.abs(value) + Math.abs(rounded)) < 1e-9;
+  const rounded = Math.round(value);
+  return value === rounded || Math.abs(value - rounded) < 1e-9 * Math.abs(rounded);
 }
 
 /** Why a number cannot be of the type and format. */

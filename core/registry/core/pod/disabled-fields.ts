@@ -32,7 +32,7 @@ function projections(spec: Readonly<PodSpec> | undefined): VolumeProjection[] { 
 
 /** Mutates `status`. Gates: ImageVolumeWithDigest, DRANodeAllocatableResources. */
 export function dropDisabledStatusFields(status: PodStatus | undefined, old: Readonly<PodStatus> | undefined): void {
-  if (!mounts(old).some(({ volumeStatus }) => volumeStatus)) for (const mount of mounts(status)) delete mount.volumeStatus;
+  if (!keepsFieldsOf("ImageVolumeWithDigest") && !mounts(old).some(({ volumeStatus }) => volumeStatus)) for (const mount of mounts(status)) delete mount.volumeStatus;
   if (status && !old?.nodeAllocatableResourceClaimStatuses?.length) delete status.nodeAllocatableResourceClaimStatuses;
 }
 

@@ -243,6 +243,31 @@ test("an annotated toleration that is null has no key, and says nothing of all o
   expect(errors(annotated)).toEqual([`metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator: Invalid value: "": operator must be Exists when \`key\` is empty, which means "match all values and all keys"`]);
 });
 
+test("where its gate is switched on, a pod has ids of its own on the host's network", () => {
+  const made = pod({ hostNetwork: true, hostUsers: false, hostPID: true });
+  expect(errors(made)).toEqual(["spec.hostNetwork: Forbidden: when `hostUsers` is false", "spec.HostPID: Forbidden: when `hostUsers` is false"]);
+  onTestFinished(() => keepFieldsOf(new Set()));
+  keepFieldsOf(new Set(["UserNamespacesHostNetworkSupport"]));
+  expect(errors(made)).toEqual(["spec.HostPID: Forbidden: when `hostUsers` is false"]);
+});
+
+test("where images of volumes are switched on they stay in a status, and are checked after all else of the containers", () => {
+  onTestFinished(() => keepFieldsOf(new Set()));
+  keepFieldsOf(new Set(["ImageVolumeWithDigest"]));
+  const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+  const image = (imageRef: string) => ({ name: "c", user: { linux: { uid: -1, gid: 0 } }, volumeMounts: [{ name: "v", mountPath: "/v", volumeStatus: { image: { imageRef } } }, { name: "w", mountPath: "/w", volumeStatus: {} }] });
+  const old = pod({}, { status: { qosClass: "BestEffort" } });
+  const sent = pod({}, { status: { qosClass: "BestEffort", containerStatuses: [image("sha256:1")] } });
+  part.prepare(sent, old, context);
+  expect(sent.status!.containerStatuses![0]!.volumeMounts![0]!.volumeStatus).toEqual({ image: { imageRef: "sha256:1" } });
+  const wrong = pod({}, { status: { qosClass: "BestEffort", containerStatuses: [image("")], initContainerStatuses: [image("x".repeat(257))] } });
+  expect([...part.validate!(wrong, old)].map(formatFieldError)).toEqual([
+    "status.containerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive", "status.initContainerStatuses[0].user.linux.uid: Invalid value: -1: must be between 0 and 2147483647, inclusive",
+    "status.containerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef: Required value: imageRef must not be empty",
+    "status.initContainerStatuses[0].volumeMounts[0].volumeStatus.imageVolumeStatus.imageRef: Too long: may not be more than 256 bytes",
+  ]);
+});
+
 test("of a status what gates are off for is dropped, addresses are warned of, and amounts are rounded", () => {
   const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
   const volumeMounts = [{ name: "v", mountPath: "/v", volumeStatus: { image: { imageRef: "i" } } }];

@@ -31,6 +31,8 @@ export interface PodRules {
   readonly allowHostNetworkInUserNamespace: boolean;
   readonly allowComparisonTolerations: boolean;
   readonly allowSeLinuxMountOption: boolean;
+  /** What a status tells of the images of volumes is looked at. */
+  readonly checksImageVolumes: boolean;
 }
 
 /** What is being replaced, if anything is. */
@@ -52,9 +54,10 @@ export function podRules(isPod: boolean, old?: OldPod): PodRules {
     allowRestartContainerInInit: (spec?.initContainers ?? []).some(({ restartPolicy, resizePolicy }) =>
       restartPolicy !== "Always" && (resizePolicy ?? []).some((policy) => policy.restartPolicy === "RestartContainer")),
     allowVolumeDevicesInUserNamespace: spec?.hostUsers === false && [...containersOf(spec)].some(({ container }) => (container.volumeDevices ?? []).length > 0),
-    allowHostNetworkInUserNamespace: spec?.hostUsers === false && spec.hostNetwork === true,
+    allowHostNetworkInUserNamespace: keepsFieldsOf("UserNamespacesHostNetworkSupport") || (spec?.hostUsers === false && spec.hostNetwork === true),
     allowComparisonTolerations: keepsFieldsOf("TaintTolerationComparisonOperators") || (spec?.tolerations ?? []).some(({ operator }) => operator === "Lt" || operator === "Gt"),
     allowSeLinuxMountOption: spec?.securityContext?.seLinuxChangePolicy !== undefined,
+    checksImageVolumes: keepsFieldsOf("ImageVolumeWithDigest"),
   };
 }
 

@@ -5,6 +5,7 @@
  */
 import { child, duplicate, type FieldError, forbidden, index, internal, invalid, key, notSupported, required, tooLong } from "../../../../api/meta/field-error.ts";
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus } from "../../../../api/gen/core.v1.ts";
+import { byteLength } from "../../../../api/meta/byte-length.ts";
 import { userId } from "../../../../api/meta/names.ts";
 import { parseQuantity } from "../../../../api/meta/quantity.ts";
 import { isNativeResource } from "../../../../api/meta/resource-names.ts";
@@ -18,6 +19,7 @@ const SYSTEM_CONDITIONS = ["PodScheduled", "Ready", "Initialized"];
 const NOT_NEGATIVE = "must be a non-negative integer";
 const HEALTHS = ["Healthy", "Unhealthy", "Unknown"];
 const HEALTH_MESSAGE_BYTES_MAX = 1024;
+const IMAGE_REF_BYTES_MAX = 256;
 
 export function* validateStatusUpdate(next: Readonly<Pod>, old: Readonly<Pod>, rules: PodRules): Iterable<FieldError> {
   const annotations = next.metadata.annotations ?? {};
@@ -37,10 +39,22 @@ export function* validateStatusUpdate(next: Readonly<Pod>, old: Readonly<Pod>, r
   const hostIps = (status.hostIPs ?? []).map(({ ip }) => ip);
   if (hostIps.length > 0 && (status.hostIP ?? "") !== hostIps[0]) yield invalid("status.hostIPs[0].ip", hostIps[0], "must be equal to `hostIP`");
   yield* validateAddresses("status.hostIPs", hostIps, new Set((before.hostIPs ?? []).map(({ ip }) => ip)));
-  for (const [field, containers] of [["containerStatuses", next.spec.containers], ["initContainerStatuses", next.spec.initContainers], ["ephemeralContainerStatuses", undefined]] as const) {
-    const path = child("status", field);
-    yield* validateUsers(path, status[field] ?? [], next.spec.os?.name);
-    yield* validateAllocated(path, status[field] ?? [], containers);
+  const statuses = ([["containerStatuses", next.spec.containers], ["initContainerStatuses", next.spec.initContainers], ["ephemeralContainerStatuses", undefined]] as const)
+    .map(([field, containers]) => ({ path: child("status", field), told: status[field] ?? [], containers }));
+  for (const { path, told } of statuses) yield* validateUsers(path, told, next.spec.os?.name);
+  for (const { path, told, containers } of statuses) yield* validateAllocated(path, told, containers);
+  if (rules.checksImageVolumes) for (const { path, told } of statuses) yield* validateImageVolumes(path, told);
+}
+
+/** Which image a volume has. Upstream's path is of the type, not of the field. */
+function* validateImageVolumes(path: string, statuses: readonly ContainerStatus[]): Iterable<FieldError> {
+  for (const [i, { volumeMounts = [] }] of statuses.entries()) {
+    for (const [j, { volumeStatus }] of volumeMounts.entries()) {
+      if (!volumeStatus?.image) continue;
+      const at = child(index(child(index(path, i), "volumeMounts"), j), "volumeStatus", "imageVolumeStatus", "imageRef"), { imageRef = "" } = volumeStatus.image;
+      if (imageRef === "") yield required(at, "imageRef must not be empty");
+      if (byteLength(imageRef) > IMAGE_REF_BYTES_MAX) yield tooLong(at, IMAGE_REF_BYTES_MAX);
+    }
   }
 }
 
