@@ -36,7 +36,7 @@ export async function images(argv: readonly string[]): Promise<number> {
     if (action === "remove") return await removed(words, cri);
     const unknown: string[] = [];
     for (const file of words) {
-      const names = await importImages(paths, file, { pin: true, local: settings.containerRuntimeEndpoint !== undefined });
+      const names = await importImages(paths, file, { pin: true });
       unknown.push(...(await untilCriKnows(names, { cri, clock: systemClock, signal: new AbortController().signal })));
       forgetPulls(join(pathsOf(settings.dataDir).kubelet, PULL_RECORDS), names);
       for (const name of names) console.log(`imported ${name}`);

@@ -13,7 +13,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const paths = runtimePaths(directory);
 const signal = new AbortController().signal;
 
-/** ctr as it answers: each archive holds the images its text names. Of names with dashes, it prints only a part. */
+/** ctr as it answers: each archive holds the images its text names. */
 function ctr(calls: string[] = []): Exec {
   const known: string[] = [];
   return async (_, args) => {
@@ -23,7 +23,7 @@ function ctr(calls: string[] = []): Exec {
     const names = readFileSync(file, "utf8").split(" ").filter((name) => name !== "");
     if (names.includes("broken")) return { exitCode: 1, stdout: "", stderr: 'time="…" level=warning msg="…"\nctr: unexpected EOF\n' };
     known.push(...names);
-    return { exitCode: 0, stdout: [...names.map((name) => `${name.split("-")[0]}             \tsaved\t\napplication/vnd.oci.image.manifest.v1+json ${digestOf(name)}`), "Importing\telapsed: 0.0 s", ""].join("\n"), stderr: "" };
+    return { exitCode: 0, stdout: names.map((name) => `unpacking ${name} (${digestOf(name)})...done\n`).join(""), stderr: "" };
   };
 }
 
@@ -45,15 +45,11 @@ test("an import answers with the images' names, or why there are none", async ()
   rmSync(paths.imagesDir, { recursive: true });
 });
 
-test("an import of which ctr says nothing is asked for again", async () => {
-  const calls: string[] = [];
-  const run = ctr(calls);
-  const silentAtFirst: Exec = async (...asked) => {
-    const answer = await run(...asked);
-    return calls.length === 1 && !answer.stdout.startsWith("REF") ? { ...answer, stdout: "Importing\telapsed: 4.0 s\n" } : answer;
-  };
-  expect(await importImages(paths, put("a.tar", "docker.io/library/a:1"), { run: silentAtFirst })).toContain("docker.io/library/a:1");
-  expect(calls).toEqual(["a.tar", "a.tar"]);
+test("what is imported is on the disk before it is an image: a power cut a moment later left it with files without a byte", async () => {
+  const asked: (readonly string[])[] = [];
+  const run = ctr();
+  await importImages(paths, put("a.tar", "docker.io/library/a:1"), { pin: true, run: async (...call) => { asked.push(call[1]); return await run(...call); } });
+  expect(asked[0]!.slice(4, -1)).toEqual(["images", "import", "--local", "--sync-fs", "--label", "io.cri-containerd.pinned=pinned"]); // the former for the latter: containerd 2 does not hear it otherwise
   rmSync(paths.imagesDir, { recursive: true });
 });
 

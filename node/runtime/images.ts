@@ -31,8 +31,6 @@ export class ImportError extends Error {
 
 export interface ImportOptions {
   readonly pin?: boolean;
-  /** ctr does the work: containerd before 2.0 cannot. */
-  readonly local?: boolean;
   readonly signal?: AbortSignal;
   readonly run?: Exec;
 }
@@ -70,20 +68,14 @@ async function silence({ binDir, socket }: Pick<RuntimePaths, "binDir" | "socket
   return exitCode === 0 ? undefined : reason(stderr);
 }
 
-/** ctr prints what it has been told of its progress when the import ends, and on a busy machine the end overtakes the rest. Asked again it has nothing left to copy. */
-const IMPORT_TRIES_MAX = 3;
-
 /** Imports the archive and returns the names of its images. */
-export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket">, file: string, { pin = false, local = false, signal, run = exec }: ImportOptions = {}): Promise<string[]> {
+export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket">, file: string, { pin = false, signal, run = exec }: ImportOptions = {}): Promise<string[]> {
   if (!existsSync(file)) throw new ImportError(file, "no such file");
-  const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", ...(local ? ["--local"] : ["--sync-fs"]), ...(pin ? ["--label", PINNED] : []), file];
-  let digests: ReadonlySet<string> = new Set();
-  for (let tries = 0; digests.size === 0 && tries < IMPORT_TRIES_MAX; tries++) {
-    const result = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
-    if (result.exitCode !== 0) throw new ImportError(file, reason(result.stderr));
-    // by digest: the names it prints are not always whole
-    digests = new Set([...result.stdout.matchAll(/^(?:application\/\S+ |unpacking \S+ \()(sha256:[0-9a-f]+)/gm)].map(([, digest]) => digest!));
-  }
+  // by ctr itself: containerd's transfer service, which ctr has do it otherwise, leaves a power cut files without a byte in an image that is there
+  const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--local", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
+  const { exitCode, stdout, stderr } = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
+  if (exitCode !== 0) throw new ImportError(file, reason(stderr));
+  const digests = new Set([...stdout.matchAll(/^unpacking \S+ \((sha256:[0-9a-f]+)/gm)].map(([, digest]) => digest!));
   const names = digests.size === 0 ? [] : (await listImages(paths, { run, ...(signal && { signal }) })).filter(({ digest }) => digests.has(digest)).map(({ name }) => name);
   if (names.length === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
   return names;
@@ -111,7 +103,7 @@ export interface ImageName {
 }
 
 /** Every image by name; those without one are left out. */
-export async function listImages(paths: Pick<RuntimePaths, "binDir" | "socket">, { signal, run = exec }: Omit<ImportOptions, "pin" | "local"> = {}): Promise<ImageName[]> {
+export async function listImages(paths: Pick<RuntimePaths, "binDir" | "socket">, { signal, run = exec }: Omit<ImportOptions, "pin"> = {}): Promise<ImageName[]> {
   const result = await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", "list"], { ...(signal && { signal }) });
   if (result.exitCode !== 0) throw new Error(`images cannot be listed: ${reason(result.stderr)}`);
   return result.stdout.split("\n").slice(1).flatMap((line) => {
