@@ -233,6 +233,7 @@ Type=$(systemd_type)
 EnvironmentFile=-$ENV_FILE
 ExecStartPre=-/bin/sh -c 'for module in overlay br_netfilter nf_tables; do modprobe -q "\$\$module" || true; done'
 ExecStart=$(systemd_command)
+ExecStopPost=-$LIB_DIR/uninstall --lost-disk
 # containers and their runtime outlive the service
 KillMode=process
 Delegate=yes
@@ -252,12 +253,13 @@ UNIT
 Description=Coracle, tried again: the disk of its data may have come
 # who stops coracle stops this
 PartOf=coracle.service
+After=coracle.service
 
 [Service]
 Type=oneshot
 SuccessExitStatus=SIGTERM
-# a tenth of what the machine has been up, from half a minute to five: the disk is checked each time, and the journal tells of it
-ExecStart=/bin/sh -c 'read -r up rest </proc/uptime; s=\$\$((\$\${up%%.*} / 10)); exec sleep \$\$((s < 30 ? 30 : s > 300 ? 300 : s))'
+# at once when it was unplugged, which has systemd wait for it, and when there is a disk that there was not; otherwise after a tenth of what the machine has been up, from half a minute to five: the disk is checked each time, and the journal tells of it
+ExecStart=/bin/sh -c 'rm /run/coracle/unplugged 2>/dev/null && exit; disks=\$\$(echo /sys/class/block/*); read -r up rest </proc/uptime; s=\$\$((\$\${up%%.*} / 10)); s=\$\$((s < 30 ? 30 : s > 300 ? 300 : s)); while [ \$\$s -gt 0 ] && [ "\$\$disks" = "\$\$(echo /sys/class/block/*)" ]; do sleep 2; s=\$\$((s - 2)); done'
 ExecStart=/bin/systemctl --no-block start coracle.service
 UNIT
   [ ! -d /run/systemd/system ] || systemctl daemon-reload

@@ -109,6 +109,22 @@ touch /etc/systemd/system/coracle-retry.service.new; coracle-uninstall >/dev/nul
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("of a disk that was unplugged nothing goes on, and it is waited for; not of one that is there, nor of one that nothing would mount again", () => {
+  const out = onMachine(`
+grep "^ExecStopPost=" installers/linux/install.sh
+printf '#!/bin/sh\\ncase $1 in show) cat /run/fragment ;; *) echo "systemctl $*" ;; esac\\n' >/usr/local/bin/systemctl; printf '#!/bin/sh\\necho "$3.mount"\\n' >/usr/local/bin/systemd-escape; chmod +x /usr/local/bin/system*; hash -r
+mkdir -p /etc/coracle '/var/lib/a disk' "$1/disk/agent" "$1/containerd"; echo "data_dir='/var/lib/a disk'" >/etc/coracle/installed; : >/run/fragment
+truncate -s 8M "$1/image"; mkfs.ext4 -q "$1/image"; mount -o loop "$1/image" '/var/lib/a disk'; mkdir -p '/var/lib/a disk/agent/run'; mount -t tmpfs pod '/var/lib/a disk/agent/run'
+look() { echo "== $1"; sh installers/linux/uninstall.sh --lost-disk; grep -c 'a.040disk' /proc/self/mountinfo || true; cat /run/coracle/lost-disk 2>/dev/null | wc -l; }
+look there; mount -t tmpfs gone /sys/dev/block
+look 'not mounted by systemd'; echo /run/systemd/generator/disk.mount >/run/fragment
+look gone; look 'gone before'`);
+  expect(out.split("\n")).toEqual([
+    "ExecStopPost=-$LIB_DIR/uninstall --lost-disk", "== there", "2", "0", "== not mounted by systemd", "2", "0",
+    "== gone", "the disk of /var/lib/a disk is gone: what runs from it is ended, and started again once it is back", "removed mount /var/lib/a disk/agent/run", "systemctl --no-block start coracle-retry.service", "0", "1", "== gone before", "0", "1", "",
+  ]);
+}, 300_000);
+
 test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it, and the address of a machine on no network; others stay", () => {
   const out = onMachine(`unshare --net sh -c '
 ip link set lo up; ip address add 192.0.2.1/32 dev lo; ip address add 192.0.2.2/32 dev lo; ip route add 10.42.1.0/24 dev lo proto 171; ip route add 10.43.0.0/16 dev lo proto 171 table 171; ip route add 10.9.0.0/16 dev lo

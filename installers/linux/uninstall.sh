@@ -5,6 +5,7 @@
 # Only what is Coracle's own is touched: processes that run from its data directory, what is mounted below it, interfaces and tables by their names.
 #
 #   UNINSTALL_CORACLE_KEEP_DATA=true    leaves the data directory (the cluster's objects, images, volumes) and /etc/coracle
+#   --lost-disk                         for coracle.service, whenever it has ended: removes nothing but what still runs from a disk that was unplugged, and its mounts, and has it waited for
 set -u
 
 BIN_DIR=/usr/local/bin
@@ -197,6 +198,35 @@ TABLES
   done
 }
 
+# The mount that the data directory is on, its device's number, and what is mounted.
+data_mount() {
+  printf '%s/\n' "$data_dir" | sed 's/ /\\040/g' | awk 'NR == FNR { path = $0; next } {
+    at = $5 == "/" ? "/" : $5 "/"
+    if (index(path, at) == 1 && length(at) >= length(best)) { best = at; for (i = 7; $i != "-"; i++); line = $5 " " $3 " " $(i + 2) }
+  } END { print line }' - /proc/self/mountinfo
+}
+
+# A disk that is gone cannot be used again under its mount, not even when it is back: that would stay for as long as anything runs from it. One that nothing mounts again is left: an empty directory in its place would be
+# taken for a new cluster's. A file system of several devices has a number of no device.
+leave_lost_disk() {
+  read -r mount device source <<MOUNT
+$(data_mount)
+MOUNT
+  case $device:$source in
+    0:*:/dev/*) [ ! -e "$source" ] || return 0 ;;
+    0:*) return 0 ;;
+    *) [ ! -e "/sys/dev/block/$device" ] || return 0 ;;
+  esac
+  mount=$(printf '%b' "$mount")
+  [ -n "$(systemctl show --property FragmentPath --value "$(systemd-escape --path --suffix=mount "$mount")")" ] || return 0
+  echo "the disk of $data_dir is gone: what runs from it is ended, and started again once it is back"
+  stop_containers
+  unmount_all
+  umount "$mount" 2>/dev/null || umount -l "$mount"
+  mkdir -p /run/coracle && touch /run/coracle/unplugged && cat /proc/sys/kernel/random/uuid >/run/coracle/lost-disk # what it holds of what ran is over (node/os/boot-id.ts)
+  systemctl --no-block start coracle-retry.service
+}
+
 # Kernel settings as they were before (node/os/sysctl.ts), unless somebody else has changed them since.
 restore_settings() {
   find "$data_dir/agent" -maxdepth 3 -name sysctls.json 2>/dev/null | while read -r file; do
@@ -268,6 +298,11 @@ remove_files() {
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
 }
 
+case ${1:-} in
+  '') ;;
+  --lost-disk) leave_lost_disk; exit ;;
+  *) echo "usage: $0" >&2; exit 2 ;;
+esac
 stop_service
 stop_containers
 remove_network

@@ -12,7 +12,7 @@
  * configuration of last time. Addresses given out before a reboot are forgotten, since their pods are gone. installers/linux/uninstall.sh removes
  * everything.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import { objectKey } from "../../core/api/meta/object-meta.ts";
@@ -26,6 +26,7 @@ import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { trouble } from "../../core/observe/trouble.ts";
+import { bootId } from "../os/boot-id.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
@@ -154,12 +155,12 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
 
   /** After a reboot no pod of before has its address any more, but host-local would keep them all. */
   function forgetOldBoot(): void {
-    const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-    if (fileTextSync(paths.boot) === bootId) return;
+    const now = bootId();
+    if (fileTextSync(paths.boot) === now) return;
     for (const path of heldAddresses(paths.ipam)) rmSync(path, { force: true });
     mkdirSync(options.stateDir, { recursive: true });
     rmSync(paths.boot, { force: true }); // its sectors may be bad
-    writeFileSync(paths.boot, bootId);
+    writeFileSync(paths.boot, now);
   }
 
   async function isIntact(signal: AbortSignal): Promise<boolean> {

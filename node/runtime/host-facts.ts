@@ -25,8 +25,3 @@ export function canOverlay(directory: string, mounts: Mounts): boolean {
     rmSync(trial, { recursive: true, force: true });
   }
 }
-
-/** Changes at every boot, and only then. */
-export function bootId(): string {
-  return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-}
