@@ -26,6 +26,12 @@ export function mountsUnder(table: readonly MountPoint[], path: string): MountPo
   return table.filter(({ target }) => target === path || target.startsWith(prefix)).toReversed();
 }
 
+/** The mount that `path`, without links in it, is on: of several in one place the newest. */
+export function mountOf(table: readonly MountPoint[], path: string): MountPoint | undefined {
+  const over = table.filter(({ target }) => target === path || path.startsWith(target.endsWith("/") ? target : `${target}/`));
+  return over.reduce<MountPoint | undefined>((best, mount) => (best && best.target.length > mount.target.length ? best : mount), undefined);
+}
+
 /** The kernel writes blank, tab, newline and backslash as \ooo. */
 function decodeOctal(text: string): string {
   return text.replace(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));

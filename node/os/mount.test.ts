@@ -2,7 +2,7 @@ import { mkdtempSync, mkdirSync, realpathSync, rmSync, symlinkSync, writeFileSyn
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { mountsUnder, parseMountinfo } from "./mount-table.ts";
+import { mountOf, mountsUnder, parseMountinfo } from "./mount-table.ts";
 import { systemMounts } from "./mount.ts";
 
 test("mountinfo is read field by field, escapes undone", () => {
@@ -12,6 +12,11 @@ test("mountinfo is read field by field, escapes undone", () => {
     target: "/with blank", options: ["rw", "noatime"], fsType: "ext3", source: "/dev/root", superOptions: ["rw", "errors=continue"],
   });
   expect(mountsUnder(table, "/with blank").map(({ target }) => target)).toEqual(["/with blank/b", "/with blank"]);
+});
+
+test("a path is on the mount that is nearest above it, the newest of several there", () => {
+  const table = parseMountinfo(["/", "/data", "/data/a", "/data"].map((target, i) => `${i} 1 8:${i} / ${target} rw - ext4 /dev/sd${i} rw`).join("\n"));
+  expect(["/data", "/data/a", "/data/a/b", "/data/ab", "/database"].map((path) => mountOf(table, path)?.source)).toEqual(["/dev/sd3", "/dev/sd2", "/dev/sd2", "/dev/sd3", "/dev/sd0"]);
 });
 
 test.skipIf(process.getuid?.() !== 0)("what is mounted shows, is read-only when asked, and is gone afterwards", () => {

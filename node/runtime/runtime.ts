@@ -27,6 +27,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { hasApparmor } from "../os/apparmor.ts";
 import { bootId } from "../os/boot-id.ts";
+import { mountOf } from "../os/mount-table.ts";
 import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { stopContainerd, superviseContainerd } from "./containerd.ts";
@@ -94,6 +95,12 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   const cniConfDir = options.cniConfDir ?? paths.cniConfDir;
   const searchPath = `${paths.binDir}:${MACHINE_PATH}`;
   let importing: Promise<void> | undefined, archive: Promise<void> | undefined;
+
+  /** Of a file system that runs no programs none would start, and say no more than that it may not. */
+  function mustRunPrograms(): void {
+    const mount = mountOf(mounts.list(), realDirectory(paths.agent));
+    if (mount?.options.includes("noexec")) throw new Error(`${paths.agent} is on a file system that is mounted noexec, and nothing can be run from there: mount ${mount.target} with exec, or have the data somewhere else (--data-dir)`);
+  }
 
   /** What a node that was switched off left: its mounts and processes are gone, only the notes about them are here. */
   function forgetLastBoot(): void {
@@ -165,6 +172,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   return {
     name: "container-runtime", importing: () => archive, paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
     async run(signal, ready) {
+      mustRunPrograms();
       const unpacking = { asset, agentDir: paths.agent, log, unpack: options.unpack };
       await unpackBundle(unpacking);
       const components = wholeComponents(unpacking, { clock, log, restart: () => stopContainerd(paths.processFile, { clock, log }) });
