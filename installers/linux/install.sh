@@ -359,16 +359,21 @@ server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" 
 node_condition() { kubectl_ get node "$NODE_NAME" -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].$1}"; }
 node_ready() { [ "$(node_condition status)" = True ]; }
 
+# What it has said of its ends, each with its causes, on one line.
+last_words() {
+  log_since_start | awk '/^coracle: / { if (words != "") print words; words = substr($0, 10); next } /^  (because|what to do): / && words != "" { sub(/^ +/, ""); words = words "; " $0 } END { if (words != "") print words }'
+}
+
 # An agent that cannot join ends at once, saying why: a wrong token, a name that is taken.
 unless_refused() {
   "$@" && return
-  REFUSED=$(log_since_start | sed -n 's/^coracle: //p' | tail -n 1)
+  REFUSED=$(last_words | tail -n 1)
   return 1
 }
 # A server that ends twice with the same words will not come up: a flag that cannot be, a port that is taken. Once may be a passing fault.
 unless_ending() {
   "$@" && return
-  REFUSED=$(log_since_start | sed -n 's/^coracle: //p' | sort | uniq -d | tail -n 1)
+  REFUSED=$(last_words | sort | uniq -d | tail -n 1)
   return 1
 }
 runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }

@@ -102,10 +102,11 @@ test.skipIf(!canOverlay || !has("systemctl"))("in an image that boots later it i
 mkdir -p /var/disk; ln -s /var/disk '/var/a disk'
 CONTAINERD_HTTPS_PROXY=http://proxy:3128 INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh --node-name 'a $b' --data-dir '/var/a disk'
 readlink /etc/systemd/system/multi-user.target.wants/coracle.service; grep -E "^(ExecStart|RequiresMountsFor|OnFailure)=" /etc/systemd/system/coracle.service; grep -E "^ExecStart=.*systemctl|^PartOf=" /etc/systemd/system/coracle-retry.service; cat /etc/coracle/coracle.env; ps -eo args | grep -c '[c]oracle server' || true
-touch /etc/systemd/system/coracle-retry.service.new; coracle-uninstall >/dev/null; find /etc/systemd/system -name 'coracle*'`);
-  expect(out.split("\n").slice(-10)).toEqual([
+touch /etc/systemd/system/coracle-retry.service.new; coracle-uninstall >/dev/null; find /etc/systemd/system -name 'coracle*'; ls -d /var/disk`);
+  expect(out.split("\n").slice(-11)).toEqual([
     "[coracle] installed, not started; the next boot starts it", "/etc/systemd/system/coracle.service", 'RequiresMountsFor="/var/a disk" "/var/disk"', "OnFailure=coracle-retry.service",
-    'ExecStart=/usr/local/bin/coracle "server" "--node-name" "a $$b" "--data-dir" "/var/a disk"', "PartOf=coracle.service", "ExecStart=/bin/systemctl --no-block start coracle.service", "CONTAINERD_HTTPS_PROXY='http://proxy:3128'", "0", "",
+    'ExecStart=/usr/local/bin/coracle "server" "--node-name" "a $$b" "--data-dir" "/var/a disk"', "PartOf=coracle.service", "ExecStart=/bin/systemctl --no-block start coracle.service", "CONTAINERD_HTTPS_PROXY='http://proxy:3128'", "0",
+    "/var/disk", "", // the link leads somewhere still
   ]);
 }, 300_000);
 
@@ -152,11 +153,11 @@ test.skipIf(!canOverlay)("what the pod network noted of sandboxes that are long 
 
 test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
   const out = onMachine(`
-sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
+sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: the node failed" >\\&2; echo "  because: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --overlay wireguard 2>&1 || echo "ended with $?"
 /usr/local/lib/coracle/service stop
 `);
-  expect(out).toContain("[coracle] --overlay must be vxlan, host-gw or none\nended with 1\n");
+  expect(out).toContain("[coracle] the node failed; because: --overlay must be vxlan, host-gw or none\nended with 1\n");
 }, 300_000);
 
 test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {

@@ -17,6 +17,8 @@ KEEP_DATA=${UNINSTALL_CORACLE_KEEP_DATA:-false}
 data_dir=/var/lib/coracle kubeconfig=$ETC/coracle.yaml
 # shellcheck source=/dev/null
 [ ! -f "$ETC/installed" ] || . "$ETC/installed"
+KEEP_DIRECTORY=
+[ ! -L "$data_dir" ] || KEEP_DIRECTORY=true # where the link leads to: without it nothing could be installed there again
 [ ! -d "$data_dir" ] || data_dir=$(CDPATH='' cd -- "$data_dir" && pwd -P)
 case $data_dir in /*/*) ;; *) echo "refusing: the data directory is $data_dir" >&2; exit 1 ;; esac
 TOOLS=$data_dir/agent/current/bin
@@ -279,10 +281,10 @@ remove_logs() {
   done
 }
 
-# The data directory may be a disk of its own, which stays.
+# The data directory may be a disk of its own, or in somebody's place on one, which stays.
 remove_data() {
-  if awk '{ print $5 }' /proc/self/mountinfo | grep -qxF "$data_dir"; then
-    [ -z "$(ls -A "$data_dir")" ] || { find "$data_dir" -xdev -mindepth 1 -delete && removed "the files in $data_dir"; }
+  if [ -n "$KEEP_DIRECTORY" ] || awk '{ print $5 }' /proc/self/mountinfo | grep -qxF "$data_dir"; then
+    [ -z "$(ls -A "$data_dir" 2>/dev/null)" ] || { find "$data_dir" -xdev -mindepth 1 -delete && removed "the files in $data_dir"; }
   else
     remove "$data_dir"
   fi
