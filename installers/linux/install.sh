@@ -379,8 +379,9 @@ unless_ending() {
 runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
 node_registered() { [ -s "$DATA_DIR/agent/tls/client-kubelet.crt" ] && [ "$(kubectl_ get node "$NODE_NAME" -o name)" = "node/$NODE_NAME" ]; }
 
+# Of this boot: to a clock that begins in 1970 all of those before are yet to come.
 log_since_start() {
-  if [ -d /run/systemd/system ]; then journalctl -q -u coracle -o cat --since "@$STARTED"
+  if [ -d /run/systemd/system ]; then journalctl -q -b -u coracle -o cat --since "@$STARTED"
   elif [ -f "$LOG_FILE" ]; then tail -c "+$((LOG_BYTES + 1))" "$LOG_FILE"; fi
 }
 

@@ -160,6 +160,15 @@ INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --overlay wireg
   expect(out).toContain("[coracle] the node failed; because: --overlay must be vxlan, host-gw or none\nended with 1\n");
 }, 300_000);
 
+test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
+  const out = onMachine(`
+mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl
+printf '#!/bin/sh\\ncase " $* " in *" -b "*) ;; *) echo "coracle: the token is wrong"; echo "coracle: the token is wrong" ;; esac\\n' >/usr/local/bin/journalctl; chmod +x /usr/local/bin/*ctl; hash -r
+INSTALL_CORACLE_TIMEOUT=1 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh 2>&1 || true`);
+  expect(out).toContain(" is not ready after 1 s. ");
+  expect(out).not.toContain("token");
+}, 300_000);
+
 test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {
   const out = onMachine(`
 mkdir -p /run/checkout/bin && cp -r installers package.json package-lock.json tsconfig.json /run/checkout && cd /run/checkout && mkdir cmd core node storage dist node_modules
