@@ -25,7 +25,7 @@ export function ingressSecrets(informers: Informers): (resource: "secrets" | "co
     if (!objects) return { secrets: new Set(), configmaps: new Set() };
     const { listeners } = planGateways({
       ...objects, routes: [], grpcRoutes: [], tlsRoutes: [], tcpRoutes: [], tlsPolicies: [], namespaces: new Map(), addressesOf: () => [], portProblem: () => undefined,
-      hasSecureIngress: false, serviceExists: () => true, certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants),
+      hasSecureIngress: false, serviceOf: () => ({ spec: {} }), certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: grants(objects.grants),
     });
     return {
       secrets: new Set(listeners.flatMap(({ certificates }) => certificates).map(({ namespace, secret }) => `${namespace}/${secret}`)),

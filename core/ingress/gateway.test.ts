@@ -11,7 +11,7 @@ const route = (spec: HttpRoute["spec"], namespace = "default"): HttpRoute => ({ 
 const rules = (rule: HttpRouteRule): HttpRoute["spec"] => ({ rules: [{ backendRefs: [{ name: "web", port: 80 }], ...rule }] });
 const classes = [{ apiVersion: "", kind: "GatewayClass", metadata: meta("coracle"), spec: { controllerName: "coracle.io/gateway-controller" } }] as GatewayClass[];
 const plan = (gateways: Gateway[], routes: HttpRoute[], rest: Partial<GatewayWorld> = {}) => planGateways({
-  classes, gateways, routes, grpcRoutes: [], tlsRoutes: [], tcpRoutes: [], tlsPolicies: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, hasSecureIngress: false, serviceExists: (_, name) => name === "web", certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: () => false, ...rest,
+  classes, gateways, routes, grpcRoutes: [], tlsRoutes: [], tcpRoutes: [], tlsPolicies: [], namespaces: new Map([["default", {}], ["b", { team: "b" }]]), addressesOf: () => ["10.0.0.1"], portProblem: () => undefined, hasSecureIngress: false, serviceOf: (_, name) => (name === "web" ? { spec: {} } : name === "alias" ? { spec: { type: "ExternalName" } } : undefined), certificateProblem: () => undefined, authorityProblem: () => undefined, isGranted: () => false, ...rest,
 });
 const conditionsOf = (list: readonly { readonly type: string; readonly status: string; readonly reason: string }[]): string[] => list.map(({ type, status, reason }) => `${type} ${status} ${reason}`);
 const routeConditions = (spec: HttpRoute["spec"], world: Gateway = gateway({}), namespace?: string): string[] => [...plan([world], [route(spec, namespace)]).routeStatus.values()].flat().flatMap(({ conditions }) => conditionsOf(conditions));
@@ -81,6 +81,7 @@ test("a route is told whether it is accepted, and whether its references lead an
   expect(routeConditions(rules({ filters: [{ type: "ExtensionRef" }] }))).toEqual(["Accepted False UnsupportedValue", FINE[1]]);
   expect(routeConditions(rules({ filters: [{ type: "RequestMirror", requestMirror: { backendRef: { name: "gone", port: 80 } } }] }))).toEqual([FINE[0], "ResolvedRefs False BackendNotFound"]);
   expect(routeConditions(rules({ backendRefs: [{ name: "gone", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False BackendNotFound"]);
+  expect(routeConditions(rules({ backendRefs: [{ name: "alias", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False UnsupportedValue"]);
   expect(routeConditions(rules({ backendRefs: [{ name: "web", namespace: "b", port: 80 }] }))).toEqual([FINE[0], "ResolvedRefs False RefNotPermitted"]);
   expect(routeConditions({ ...rules({}), parentRefs: [{ name: "other" }] })).toEqual([]);
   const granted = grants([{ metadata: { namespace: "b" }, spec: { from: [{ group: "gateway.networking.k8s.io", kind: "HTTPRoute", namespace: "default" }], to: [{ group: "", kind: "Service", name: "web" }] } }]);
@@ -136,7 +137,7 @@ test("addresses that are asked for are given if they are there", () => {
 test("a host is the most specific listener's that has it, and no other's", () => {
   const world = gateway({ name: "any" }, { name: "wild", hostname: "*.a.test" }, { name: "one", hostname: "x.a.test" });
   const to = (sectionName: string, service: string, hostnames?: string[]): HttpRoute => route({ parentRefs: [{ name: "gw", sectionName }], ...(hostnames && { hostnames }), rules: [{ backendRefs: [{ name: service, port: 80 }] }] });
-  const { listeners } = plan([world], [to("any", "any"), to("any", "too-specific", ["y.a.test", "b.test"]), to("wild", "wild")], { serviceExists: () => true });
+  const { listeners } = plan([world], [to("any", "any"), to("any", "too-specific", ["y.a.test", "b.test"]), to("wild", "wild")], { serviceOf: () => ({ spec: {} }) });
   const table = routeTable(listeners.flatMap(({ routes }) => routes), listeners.map(({ hostname }) => hostname));
   const find = (host: string): string | undefined => {
     const action = table.find({ host, path: "/", method: "GET", header: () => undefined, query: () => undefined })?.action;

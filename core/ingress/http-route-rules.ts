@@ -1,4 +1,5 @@
 /** The rules of an HTTPRoute as routes, and what is wrong with them. Pure. */
+import type { Service } from "../api/gen/core.v1.ts";
 import { headerField } from "../api/request/header-text.ts";
 import type { BackendTls } from "./backend-tls.ts";
 import type { Problem } from "./conditions.ts";
@@ -15,7 +16,7 @@ export interface RuleSet {
 }
 
 export interface References {
-  serviceExists(namespace: string, name: string): boolean;
+  serviceOf(namespace: string, name: string): Pick<Readonly<Service>, "spec"> | undefined;
   /** How its endpoints are spoken to with TLS. */
   tlsOf(namespace: string, service: string): readonly BackendTls[];
   /** Whether `namespace` lets routes or Gateways of another refer to its object. */
@@ -86,9 +87,11 @@ function mirrorsOf(filters: readonly HttpRouteFilter[], owner: Owner, references
 function backendOf(ref: BackendRef, owner: Owner, references: References, problems: Problems): Backend {
   const { kind: from, namespace: own, protocol } = owner;
   const { group = "", kind = "Service", name, namespace = own, port, weight = 1, filters = [] } = ref;
+  const service = references.serviceOf(namespace, name);
   const problem: Problem | undefined = group !== "" || kind !== "Service" ? { reason: "InvalidKind", message: `backends of kind ${kind} are not supported` }
     : namespace !== own && !references.isGranted({ kind: from, namespace: own }, { kind: "Service", namespace, name }) ? { reason: "RefNotPermitted", message: `namespace ${namespace} has no ReferenceGrant for Service ${name}` }
-    : !references.serviceExists(namespace, name) ? { reason: "BackendNotFound", message: `service ${namespace}/${name} not found` }
+    : !service ? { reason: "BackendNotFound", message: `service ${namespace}/${name} not found` }
+    : service.spec.type === "ExternalName" ? { reason: "UnsupportedValue", message: `service ${namespace}/${name} is of type ExternalName, which routes do not follow` } // as the Gateway API has it
     : port === undefined ? { reason: "UnsupportedValue", message: `the reference to Service ${name} has no port` } : undefined;
   if (problem) problems.unresolved ??= problem;
   const tls = problem ? [] : references.tlsOf(namespace, name);

@@ -1,4 +1,5 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ServerWritableStream, type sendUnaryData, type ServerUnaryCall, Server, ServerCredentials, status } from "@grpc/grpc-js";
@@ -6,6 +7,8 @@ import { expect, test } from "vitest";
 import { criClient, CriError, isCriNotFound } from "./client.ts";
 import { decode, encode } from "./codec.ts";
 import { criMethods } from "./facts.ts";
+
+const PREFACE_BYTES = 24;
 
 type Answer = (request: Record<string, unknown>) => object;
 
@@ -59,6 +62,41 @@ test("calls, errors, limits, events, and a runtime that comes back", async () =>
     expect(await cri.call("RuntimeService/Version", {}, { timeoutMs: 60_000 })).toMatchObject({ runtime_name: "fake" });
   } finally {
     cri.close();
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a call that the runtime cancels is one that took too long if its time is up, and canceled otherwise", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "cri-")), socket = join(directory, "c.sock"), startMs = Date.now();
+  let passedMs = 0, takesMs = 0;
+  const runtime = createServer((connection) => {
+    let bytes = Buffer.alloc(0), isOpen = false;
+    const say = (frame: readonly number[]): void => void connection.write(Buffer.from(frame));
+    connection.on("error", () => undefined).on("data", (more: Buffer) => {
+      bytes = Buffer.concat([bytes, more]);
+      if (!isOpen && bytes.length >= PREFACE_BYTES) {
+        isOpen = true;
+        bytes = bytes.subarray(PREFACE_BYTES);
+        say([0, 0, 0, 4, 0, 0, 0, 0, 0]); // SETTINGS
+      }
+      for (; isOpen && bytes.length >= 9 && bytes.length >= 9 + bytes.readUIntBE(0, 3); bytes = bytes.subarray(9 + bytes.readUIntBE(0, 3))) {
+        const [type, flags] = [bytes[3], bytes[4]!];
+        if (type === 4 && flags === 0) say([0, 0, 0, 4, 1, 0, 0, 0, 0]); // its acknowledgement
+        if (type !== 0 || (flags & 1) === 0) continue;
+        passedMs += takesMs;
+        say([0, 0, 4, 3, 0, ...bytes.subarray(5, 9), 0, 0, 0, 8]); // RST_STREAM with CANCEL, as Go's servers send it at the time limit they are told of
+      }
+    });
+  });
+  await new Promise<void>((done) => void runtime.listen(socket, done));
+  const cri = criClient({ socket, nowMs: () => startMs + passedMs });
+  try {
+    await expect(cri.call("RuntimeService/Version", {}, { timeoutMs: 60_000 })).rejects.toMatchObject({ code: "Canceled" });
+    takesMs = 60_000;
+    await expect(cri.call("RuntimeService/Version", {}, { timeoutMs: 60_000 })).rejects.toMatchObject({ code: "DeadlineExceeded", detail: "context deadline exceeded" });
+  } finally {
+    cri.close();
+    runtime.close();
     rmSync(directory, { recursive: true });
   }
 });

@@ -95,13 +95,16 @@ export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, wa
       const method = methodNamed(name);
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(new RpcError({ method: name, code: "Canceled", detail: "context canceled" }));
-        const options: CallOptions = timeoutMs > 0 ? { deadline: nowMs() + timeoutMs } : {};
+        const deadlineMs = timeoutMs > 0 ? nowMs() + timeoutMs : Infinity;
+        const options: CallOptions = timeoutMs > 0 ? { deadline: deadlineMs } : {};
         const call = client.makeUnaryRequest(
           method.path, (value: object) => encode(method.request, value), (bytes: Buffer) => decode(method.response, bytes),
           request, headersOf(metadata, waitForReady), options,
           (error, response) => {
             signal?.removeEventListener("abort", cancel);
-            if (error) reject(rpcError(name, error));
+            // the other side knows the time limit, too, and cancels at it; where this process is busy, its word comes before our own timer
+            if (error?.code === status.CANCELLED && !signal?.aborted && nowMs() >= deadlineMs) reject(new RpcError({ method: name, code: "DeadlineExceeded", detail: "context deadline exceeded", cause: error }));
+            else if (error) reject(rpcError(name, error));
             else resolve((response ?? {}) as never);
           },
         );

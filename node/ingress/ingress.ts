@@ -90,7 +90,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     const doors = [...doorsOf(services.get(objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name)), undefined), ...ofGateways], given = new Set(doors.map(({ port }) => port));
     const { listeners, fronts } = planGateways({
       ...objects, namespaces: spaces, addressesOf: () => [], portProblem: (port) => (given.has(port) ? undefined : `no Service leads to port ${port}`), hasSecureIngress,
-      serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem: () => undefined, authorityProblem: () => undefined,
+      serviceOf: (namespace, name) => services.get(objectKey(namespace, name)), certificateProblem: () => undefined, authorityProblem: () => undefined,
       isGranted: grants(objects.grants),
     });
     return { listeners, fronts, doors };
@@ -128,7 +128,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     async run(signal, ready) {
       const unwatch = [
         ingresses.onChange(() => wake()), classes.onChange(() => wake()), gateways.onChange(() => wake()),
-        services.onChange(({ object, old, deleted }) => { if (gateways.objects() && (deleted || old === undefined || isFrontService(object))) wake(); }), // routes say whether their Services exist
+        services.onChange(({ object, old, deleted }) => { if (gateways.objects() && (deleted || old === undefined || object.spec.type !== old.spec.type || isFrontService(object))) wake(); }), // routes say whether there are Services that they can lead to
       ];
       ready();
       await keep(signal);

@@ -7,7 +7,7 @@ import type { NewObject } from "../../api/meta/object-meta.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, SERVICES } from "../../client/resources.ts";
 import { gatewaySource } from "../../ingress/gateway-source.ts";
-import { GATEWAY_CLASSES, GATEWAYS, type Gateway, HTTP_ROUTES, type Listener, REFERENCE_GRANTS } from "../../ingress/gateway-types.ts";
+import { GATEWAY_CLASSES, GATEWAYS, type Gateway, HTTP_ROUTES, type HttpRoute, type Listener, REFERENCE_GRANTS } from "../../ingress/gateway-types.ts";
 import { systemClock as clock } from "../../lifecycle/clock.ts";
 import { gatewayController } from "./gateway.ts";
 import { ingressController } from "./ingress.ts";
@@ -44,5 +44,23 @@ test("a Gateway is reached at the nodes' ports; one that does not go together wi
     await gateways.delete(b, {}, call);
     await eventually(own, (found) => found === undefined);
     await eventually(() => portsOf(shared()), (ports) => ports === "http→10080,https→10443,gateway-8080→10500");
+  }, { api });
+});
+
+test("a route is told when its Service becomes another one's name, which no route follows, and when it is one with endpoints again", async () => {
+  const api = fakeApi({ clock });
+  for (const ref of [GATEWAY_CLASSES, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS]) api.serve(ref as ResourceRef);
+  await withControllers((deps) => [gatewayController({ ...deps, clock, source: gatewaySource(deps.informers), reserved: [] })], async (_, call) => {
+    const services = api.client.resource(SERVICES), told = (): string | undefined => api.all(HTTP_ROUTES)[0]?.status?.parents?.[0]?.conditions?.find(({ type }) => type === "ResolvedRefs")?.reason;
+    const web = await services.create({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { type: "ClusterIP" } }, call);
+    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create(definition, call);
+    await api.client.resource(GATEWAYS).create(gateway("a", [{}]), call);
+    const route: NewObject<HttpRoute> = { apiVersion: "gateway.networking.k8s.io/v1", kind: "HTTPRoute", metadata: { name: "r", namespace: "default" }, spec: { parentRefs: [{ name: "a" }], rules: [{ backendRefs: [{ name: "web", port: 80 }] }] } };
+    await api.client.resource(HTTP_ROUTES).create(route, call);
+    await eventually(told, (reason) => reason === "ResolvedRefs");
+    const alias = await services.update({ ...web, spec: { type: "ExternalName", externalName: "example.com" } }, call);
+    await eventually(told, (reason) => reason === "UnsupportedValue");
+    await services.update({ ...alias, spec: { type: "ClusterIP" } }, call);
+    await eventually(told, (reason) => reason === "ResolvedRefs");
   }, { api });
 });

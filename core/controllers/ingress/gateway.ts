@@ -103,7 +103,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
     starts: [ALL],
     watches: [
       watchOf(source),
-      mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || isFrontService(object) || holdsPorts(object, old) ? [ALL] : [])),
+      mapped(services, ({ object, old, deleted }) => (deleted || old === undefined || object.spec.type !== old.spec.type || isFrontService(object) || holdsPorts(object, old) ? [ALL] : [])),
       mapped(ingresses, ({ object, old, deleted }) => (isSecure(object) !== (old !== undefined && isSecure(old)) || deleted ? [ALL] : [])),
       mapped(namespaces, ({ object, old, deleted }) => (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels) ? [ALL] : [])),
       mapped(configMaps, ({ object, old, deleted }) => (isAuthority(object) && (deleted || old === undefined || !Bun.deepEquals(object.data, old.data)) ? [ALL] : [])),
@@ -117,7 +117,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
       const plan = planGateways({
         ...objects, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, labelsOf(one)])), addressesOf,
         portProblem: nodePortProblem(services, reserved), hasSecureIngress: [...ingresses.list()].some((one) => isSecure(one) && isOurIngress(one, classes)),
-        serviceExists: (namespace, name) => services.get(objectKey(namespace, name)) !== undefined, certificateProblem, authorityProblem: authorityProblemOf, isGranted: grants(objects.grants),
+        serviceOf: (namespace, name) => services.get(objectKey(namespace, name)), certificateProblem, authorityProblem: authorityProblemOf, isGranted: grants(objects.grants),
       });
       for (const one of objects.classes)
         if (one.spec.controllerName === GATEWAY_CONTROLLER) {
