@@ -36,6 +36,8 @@ export interface WriteOptions {
   /** Validating admission: the last word before the write. Throws to refuse. */
   validate?(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): Promise<void>;
   warn?(text: string): void;
+  /** Called with the object as it will be, while the disk is at work: what the answer needs of it can be made meanwhile. It may yet come to nothing. */
+  readonly ahead?: ((entry: Cached) => void) | undefined;
 }
 
 export interface UpdateOptions extends WriteOptions {

@@ -15,6 +15,7 @@ import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
+import { encodeAhead } from "../respond.ts";
 import { authorize } from "../access.ts";
 import type { Scope } from "../scope.ts";
 import { bodyReader, keptSpec } from "./body.ts";
@@ -34,7 +35,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
   wipeSystemFields(object.metadata);
   placeInNamespace(scope, object);
   dropRepeatedOwners(scope, object, "request");
-  const { admit, ...options } = writeOptions(scope, "CREATE", query);
+  const { admit, ...options } = answered(scope, writeOptions(scope, "CREATE", query));
   await recordOwner(scope, object, undefined, options.context.nowMs);
   span?.event("About to store object in database");
   await admit(object, undefined);
@@ -71,7 +72,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   };
   if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false, preconditions });
   span?.event("About to store object in database");
-  const { admit, ...options } = writeOptions(scope, "UPDATE", query);
+  const { admit, ...options } = answered(scope, writeOptions(scope, "UPDATE", query));
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const object = next();
@@ -91,7 +92,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const patcher = await patcherOf(scope);
   span?.event("Recorded the audit event");
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
-  const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
+  const { admit, ...options } = answered(scope, writeOptions(scope, "UPDATE", patcher.query));
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     span?.event("About to apply patch");
@@ -219,6 +220,9 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
     emptied: () => scope.sentEmpty,
   };
 }
+
+/** Of a write that is answered with the object as it is stored. */
+function answered<T extends WriteOptions>({ request, served }: Scope, options: T): T { return { ...options, ahead: (entry) => encodeAhead(request, served, entry) }; }
 
 /** What plug-ins have to say for the audit log, and how long webhooks took, for the metrics as well. */
 export function annotations({ audit, metered }: Pick<Scope, "audit" | "metered">): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull" | "took">> {
