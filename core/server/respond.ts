@@ -28,6 +28,8 @@ export interface Encoded {
   readonly contentType: string;
   /** Parts of the body, to be sent one after another: api/codec/pieces.ts. */
   readonly body: readonly Piece[];
+  /** Of all of them, where somebody has counted already. */
+  readonly length?: number;
 }
 
 export interface Presentation {
