@@ -193,7 +193,7 @@ interface Admitting {
 
 export function writeOptions(scope: Scope, operation: Operation, query: WriteQuery | DeleteQuery): WriteOptions & UpdateOptions & Admitting {
   const { server, signal, user, served } = scope;
-  const { dryRun } = query;
+  const { dryRun } = query, sent = optionsSent(scope, query);
   const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid(), warn: (text) => void scope.warnings.push(text) };
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
@@ -205,7 +205,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
       if (actual === "CREATE" && served.custom?.terminating)
         throw forbidden({ group: served.row.group, resource: served.row.plural }, next?.metadata.name ?? "", "create not allowed while custom resource definition is terminating");
       const managers = next?.metadata.managedFields;
-      await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, query }));
+      await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, dryRun, sent }));
       if (!next) return;
       keepManagers(scope, next, managers);
       placeInNamespace(scope, next); // a webhook may have had other ideas
@@ -214,7 +214,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
     },
     async validate(next, old) {
       const actual = operation === "UPDATE" && !old ? "CREATE" : operation;
-      await server.admission.validate(admissionRequest(scope, { operation: actual, next: actual === "DELETE" ? undefined : (next as ApiObject), old, query }));
+      await server.admission.validate(admissionRequest(scope, { operation: actual, next: actual === "DELETE" ? undefined : (next as ApiObject), old, dryRun, sent }));
     },
     warn: (text) => void scope.warnings.push(text),
     emptied: () => scope.sentEmpty,
@@ -244,19 +244,23 @@ function isAnnotationKey(key: string): boolean {
 
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
+/** As plug-ins are shown them. */
+function optionsSent({ request }: Scope, query: WriteQuery | DeleteQuery): object {
+  const { dryRun, ...given } = query;
+  const all = dryRun && { dryRun: ["All"] };
+  if (!("fieldManager" in given)) return { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), ...all };
+  const { fieldManager, fieldValidation } = given; // in the order Go has the fields in
+  return { ...all, ...(fieldManager && { fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation }) };
+}
+
 function admissionRequest(
   { served: { row }, info, user, signal, warnings, request, audit, metered, span }: Scope,
-  { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
+  { operation, next, old, dryRun, sent }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; dryRun: boolean; sent: object },
 ): AdmissionRequest {
-  const { dryRun, ...given } = query;
   const pathName = info.verb === "create" && info.subresource === "" ? "" : info.name;
-  const all = dryRun && { dryRun: ["All"] };
-  const own = "fieldManager" in given // in the order Go has the fields in
-    ? { ...all, ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
-    : { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), ...all };
   return {
     operation, dryRun, user, signal, deadlineMs: request.deadlineMs,
-    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own },
+    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...sent },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
     name: pathName || (next?.metadata?.name ?? ""),
