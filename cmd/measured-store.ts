@@ -40,7 +40,7 @@ export function measuredStore(store: Store, { metrics, nowMs }: { readonly metri
     newestRevision: (signal) => store.newestRevision(signal),
     get: (key) => measured("get", key, () => store.get(key)),
     list: (options) => measured("list", options.prefix, () => store.list(options)),
-    put: (key, value, expected, signal) => measured(expected === 0 ? "create" : "update", key, () => store.put(key, value, expected, signal)),
+    put: (key, value, expected, signal, drafted) => measured(expected === 0 ? "create" : "update", key, () => store.put(key, value, expected, signal, drafted)),
     delete: (key, expected, signal) => measured("delete", key, () => store.delete(key, expected, signal)),
     watch: (options, signal) => store.watch(options, signal),
     compact: (revision) => store.compact(revision),

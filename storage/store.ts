@@ -66,8 +66,9 @@ export interface Store {
    * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again;
    * over etcd nobody knows what became of a write that was refused with "unavailable" because no member answered for long. There it is tried until `signal` aborts: whoever
    * wanted it has been told that it came to nothing.
+   * `drafted` may be called with the row as it will be, while the disk is at work: what is to be made of it can be made meanwhile. It may yet come to nothing, or to another row.
    */
-  put(key: string, value: Value, expected: Revision, signal?: AbortSignal): Promise<Revision>;
+  put(key: string, value: Value, expected: Revision, signal?: AbortSignal, drafted?: (row: Row) => void): Promise<Revision>;
   /** Like put. Throws "conflict" also if there is no such key. Where room is short, deletes still work. */
   delete(key: string, expected: Revision, signal?: AbortSignal): Promise<Revision>;
   /**

@@ -37,12 +37,11 @@ export class BodySender {
   readonly #blocks = new BlockPool(BLOCK_BYTES, BLOCKS_KEPT_MAX);
   readonly #gzipBlocks = new BlockPool(GZIP_BLOCK_BYTES, GZIP_BLOCKS_KEPT_MAX);
 
-  async send(request: ServerRequest, response: ServerResponse, { status, contentType, body }: Encoded, signal: AbortSignal): Promise<void> {
+  async send(request: ServerRequest, response: ServerResponse, { status, contentType, body, length = lengthOf(body) }: Encoded, signal: AbortSignal): Promise<void> {
     setStatus(response, status);
     if (contentType) response.setHeader("content-type", contentType);
     if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
     if (status === 204 || status === 304) return void response.end(); // its length would be that of what the client has
-    const length = lengthOf(body);
     const zips = length > UNZIPPED_BYTES_MAX && !response.hasHeader("content-encoding") && takesGzip(request.header("accept-encoding") ?? "");
     if (zips) {
       response.setHeader("content-encoding", "gzip");

@@ -120,8 +120,9 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
-      answer.sized?.(lengthOf(body));
-      await bodies.send(how.request, response, { status, contentType, body }, signal);
+      const length = lengthOf(body);
+      answer.sized?.(length);
+      await bodies.send(how.request, response, { status, contentType, body, length }, signal);
       if (signal.aborted) answer.brokenOff?.();
       return;
     }

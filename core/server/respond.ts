@@ -11,7 +11,7 @@ import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../ap
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
-import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
+import { StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
 import { canonicalOwn } from "../api/schema/canonical.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
@@ -28,6 +28,8 @@ export interface Encoded {
   readonly contentType: string;
   /** Parts of the body, to be sent one after another: api/codec/pieces.ts. */
   readonly body: readonly Piece[];
+  /** Of all of them, where somebody has counted already. */
+  readonly length?: number;
 }
 
 export interface Presentation {
@@ -56,6 +58,19 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
     if (output.encoding === "protobuf") return { status, contentType: output.contentType, body: envelopePieces(gvkOf(stored.entry.object), messageOf(stored.served, stored.entry)) };
   }
   return whole(status, output, object as object);
+}
+
+/** Makes of an object what the answer to its write will need of it. What the client cannot be told is said when it is answered. */
+export function encodeAhead(request: ServerRequest, served: ServedResource, entry: Cached): void {
+  if (!request.wire || !isShownAsStored(served, entry)) return;
+  try {
+    const { encoding, pretty, convert } = outputOf(request, served);
+    if (pretty || convert) return;
+    if (encoding === "json") entry.json();
+    else if (encoding === "protobuf") messageOf(served, entry);
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+  }
 }
 
 /** A list was asked for of one object, or the other way round. One custom resource is first looked into for items, in vain. */

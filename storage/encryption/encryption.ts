@@ -193,9 +193,9 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
       const rows = await openAll(listing.rows);
       return rows === listing.rows ? listing : { ...listing, rows };
     },
-    async put(key, value, expected, signal) {
+    async put(key, value, expected, signal, drafted) {
       const sealed = seal(key, value);
-      return await withOpenConflict(beneath.put(key, sealed instanceof Promise ? await sealed : sealed, expected, signal)); // in the order of the calls
+      return await withOpenConflict(beneath.put(key, sealed instanceof Promise ? await sealed : sealed, expected, signal, sealed === value ? drafted : undefined)); // in the order of the calls
     },
     delete: async (key, expected, signal) => await withOpenConflict(beneath.delete(key, expected, signal)),
     async *watch(options, signal) {

@@ -12,6 +12,8 @@ export interface WriteRequest {
   readonly expected: Revision;
   /** The value encoded in advance, while the disk was busy with the group before. */
   readonly payload: Payload | undefined;
+  /** Is told of the row while the disk is at work. */
+  readonly drafted?: ((row: Row) => void) | undefined;
   resolve(revision: Revision): void;
   reject(error: unknown): void;
 }

@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { StoreClock } from "../engine.ts";
 import { MemoryDisk, memoryStore, type MemoryStoreOptions } from "../memory.ts";
-import { StoreError, type Store, type Value } from "../store.ts";
+import { type Row, StoreError, type Store, type Value } from "../store.ts";
 
 const isLease = (key: string): boolean => key.startsWith("/leases/");
 
@@ -86,6 +86,22 @@ test("nothing is seen before it is on disk, and a crash takes back nothing that 
   const { store: after } = await watched({ disk });
   expect(await dump(after)).toEqual([["/a", { n: 1 }]]);
   expect(after.revision).toBeGreaterThan(before);
+});
+
+test("who writes is told of the row while the disk is at work, which others see once it is there; of what is refused nothing is told", async () => {
+  const { disk, store } = await watched();
+  let answer = (): void => {};
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  const told: Row[] = [];
+  const put = store.put("/a", { n: 1 }, 0, undefined, (row) => void told.push(row));
+  await settle();
+  expect(told).toEqual([{ key: "/a", value: { n: 1 }, revision: store.revision + 1 }]);
+  expect(await store.get("/a")).toBeUndefined();
+  answer();
+  expect(await put).toBe(told[0]!.revision);
+  expect(await store.get("/a")).toBe(told[0]);
+  await failure(store.put("/a", { n: 2 }, 0, undefined, (row) => void told.push(row)));
+  expect(told).toHaveLength(1);
 });
 
 test("volatile writes are seen at once, and only their newest values reach the disk, new rows sooner than heartbeats", async () => {

@@ -169,14 +169,14 @@ class MvccStore implements Store {
     return listRows(this.#rows, options, revision, this.#history.since(revision, prefix));
   }
 
-  async put(key: string, value: Value, expected: Revision): Promise<Revision> {
+  async put(key: string, value: Value, expected: Revision, _signal?: AbortSignal, drafted?: (row: Row) => void): Promise<Revision> {
     assertKey(key);
     const { value: frozen, size } = freezeJson(value, { arrays: this.#options.freezeArrays ?? false });
     this.#assertOpen();
     if (size > LARGE_SIZE) this.#options.refuseLarge?.(key, frozen, expected);
     // The row may change before its turn comes: this is only a guess at whether encoding it now is worth while.
     const payload = this.#isVolatile(key, frozen, this.#rows.get(key)?.value) ? undefined : this.#durable.codec.encode(frozen);
-    return this.#enqueue({ key, value: frozen, size, expected, payload });
+    return this.#enqueue({ key, value: frozen, size, expected, payload, drafted });
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {
@@ -327,7 +327,9 @@ class MvccStore implements Store {
       if (this.#flight === flight) this.#overtake(flight);
     });
     try {
-      const error = await this.#persist(draft, noRoom);
+      const persisted = this.#persist(draft, noRoom);
+      queueMicrotask(() => { for (const { request, event } of draft.accepted) request.drafted?.(event.row); }); // what they throw is not the batch's
+      const error = await persisted;
       this.#head = flight.head;
       if (flight.head === draft.head || draft.accepted.length === 0) return { draft, error };
       const after = flight.head + OVERTAKE_REVISIONS;

@@ -11,10 +11,11 @@ export class ByText<V> {
 
   get(text: string): V | undefined { return this.#known.get(text); }
 
-  put(text: string, value: V): void {
+  put(text: string, value: V): V {
     this.#known.delete(text);
     this.#known.set(text, value);
     if (this.#known.size > this.#max) this.#known.delete(this.#known.keys().next().value!);
+    return value;
   }
 }
 

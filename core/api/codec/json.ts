@@ -57,6 +57,9 @@ function replacedBytewise(bytes: Uint8Array): string {
 /** Of the character that begins with this byte; 0: none does. */
 export function octetsOf(first: number): number { return first < 0x80 ? 1 : first >> 5 === 0b110 ? 2 : first >> 4 === 0b1110 ? 3 : first >> 3 === 0b11110 ? 4 : 0; }
 
+/** Whether the API server sends otherwise what JSON.stringify has written. */
+export function isEscaped(text: string): boolean { return ESCAPED.test(text); }
+
 /** The text of an object as the API server sends it, without the final newline. */
 export function jsonText(value: unknown, { pretty = false, indent = pretty ? 2 : undefined }: { readonly pretty?: boolean; readonly indent?: number } = {}): string {
   const text = stringify(value, indent);

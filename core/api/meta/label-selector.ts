@@ -126,9 +126,12 @@ export function validateLabelName(name: string, path: string): FieldError[] {
 
 /** metadata.labels and matchLabels: keys and values. */
 export function validateLabels(labels: Labels | undefined, path: string): FieldError[] {
-  return Object.entries(labels ?? {}).flatMap(([name, value]) => [
-    ...validateLabelName(name, path), ...labelValue(value).map((problem) => invalid(path, value, problem)),
-  ]);
+  const errors: FieldError[] = [];
+  for (const [name, value] of Object.entries(labels ?? {})) {
+    for (const problem of qualifiedName(name)) errors.push(invalid(path, name, problem));
+    for (const problem of labelValue(value)) errors.push(invalid(path, value, problem));
+  }
+  return errors;
 }
 
 /** `<none>` for nothing, as describe and printed columns write a selector. */

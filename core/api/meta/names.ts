@@ -117,6 +117,7 @@ const QUALIFIED_NAME_MESSAGE = regexMessage(
 );
 /** Label and annotation keys, resource names: `example.com/MyName`, `my.name`. */
 export function qualifiedName(value: string): string[] {
+  if (value.length <= LABEL_VALUE_BYTES_MAX && MATCH.qualifiedName.test(value)) return []; // as most are, without a prefix
   const parts = value.split("/");
   if (parts.length > 2) return [`a valid label key ${QUALIFIED_NAME_MESSAGE} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')`];
   const name = parts.at(-1)!;

@@ -1,14 +1,18 @@
 import { expect, test } from "vitest";
-import { memoryStore } from "../../../storage/memory.ts";
+import { MemoryDisk, memoryStore } from "../../../storage/memory.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import type { CacheEvent } from "./audience.ts";
+import type { Cached } from "./cached.ts";
 import { Commits } from "./commits.ts";
 import { WatchCache } from "./watch-cache.ts";
 
-test("who writes or deletes an object is answered with the very entry that watchers are told of: it is encoded once", async () => {
-  const store = await memoryStore();
+const POD = { metadata: { name: "a", namespace: "default" } } as ApiObject;
+const KEY = "/registry/core/pods/default/a";
+
+async function podCommits(disk = new MemoryDisk()) {
+  const store = await memoryStore({ disk });
   const all = new WatchCache(store, systemClock);
   const stop = new AbortController();
   const ready = Promise.withResolvers<void>();
@@ -18,11 +22,32 @@ test("who writes or deletes an object is answered with the very entry that watch
   const told: CacheEvent[] = [];
   cache.listen((event) => void told.push(event));
   const commits = new Commits({ store, all, cache, form: undefined, groupResource: { group: "", resource: "pods" } });
-  const put = await commits.put("/registry/core/pods/default/a", { metadata: { name: "a", namespace: "default" } } as ApiObject, undefined, stop.signal);
-  const { removed } = await commits.remove(put, {}, stop.signal);
+  return { commits, cache, told, signal: stop.signal, async [Symbol.asyncDispose]() { stop.abort(); await life; } };
+}
+
+test("who writes or deletes an object is answered with the very entry that watchers are told of: it is encoded once", async () => {
+  await using at = await podCommits();
+  const { commits, told, signal } = at;
+  const put = await commits.put(KEY, POD, undefined, signal);
+  const { removed } = await commits.remove(put, {}, signal);
   expect(told.map(({ type, entry }) => [type, entry.object.metadata.resourceVersion])).toEqual([["ADDED", String(put.revision)], ["DELETED", String(put.revision + 1)]]);
   expect(told[0]!.entry).toBe(put);
   expect(told[1]!.entry).toBe(removed);
-  stop.abort();
-  await life;
+});
+
+test("what is answered can be made ready while the disk is at work, before anybody else sees it", async () => {
+  const disk = new MemoryDisk();
+  await using at = await podCommits(disk);
+  const { commits, cache, told, signal } = at;
+  let answer = (): void => {};
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  const ready = Promise.withResolvers<Cached>();
+  const put = commits.put(KEY, POD, undefined, signal, { ahead: ready.resolve });
+  const entry = await ready.promise;
+  const bytes = entry.json();
+  expect(cache.get(KEY)).toBeUndefined();
+  answer();
+  expect(await put).toBe(entry);
+  expect(told.map(({ entry: seen }) => seen)).toEqual([entry]);
+  expect(entry.json()).toBe(bytes);
 });

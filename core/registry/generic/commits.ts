@@ -8,7 +8,7 @@ import { type Revision, type Store, StoreError } from "../../../storage/store.ts
 import { Cached, deepFreeze, storedOf } from "./cached.ts";
 import type { OwnTexts } from "./resource.ts";
 import { SharedParts } from "./shared-parts.ts";
-import type { StoredForm } from "./stored-resource.ts";
+import type { StoredForm, WriteOptions } from "./stored-resource.ts";
 import { unreadable } from "./unreadable.ts";
 import type { ResourceCache, WatchCache } from "./watch-cache.ts";
 
@@ -24,6 +24,11 @@ interface Deps {
 
 type Recognized = ReturnType<SharedParts["recognize"]>;
 const NEVER_MET: Recognized = { texts: { whole: undefined, outline: undefined }, spec: undefined };
+
+interface Putting {
+  readonly recognized?: Recognized;
+  readonly ahead?: WriteOptions["ahead"];
+}
 
 export class Commits {
   readonly #deps: Deps;
@@ -50,11 +55,11 @@ export class Commits {
   }
 
   /** `before`: what is replaced; undefined: nothing is there. Throws 409 AlreadyExists if there is; a StoreError "conflict" where another version is: then the caller prepares the write again. */
-  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, recognized: Recognized = NEVER_MET): Promise<Cached> {
+  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, { recognized = NEVER_MET, ahead }: Putting = {}): Promise<Cached> {
     const { store, cache, form, groupResource } = this.#deps;
     try {
       const value = storedOf(this.#shared.share(object, before?.object, recognized.spec), { byName: form !== undefined });
-      const revision = await store.put(key, value, before?.revision ?? 0, signal);
+      const revision = await store.put(key, value, before?.revision ?? 0, signal, (row) => cache.expect(row, ahead));
       await this.#seen(revision, signal);
       const spec = value["spec"];
       if (typeof spec === "object" && spec !== null) this.#shared.remember(recognized.texts, spec);

@@ -2,7 +2,7 @@
  * An object's JSON, in which the parts that it has in common with the version before are copied, not written again: a pod that is bound, reported on and deleted keeps its spec or its
  * status, and who owns what of it, which are most of its bytes.
  */
-import { jsonText } from "../../api/codec/json.ts";
+import { isEscaped, jsonText } from "../../api/codec/json.ts";
 import { assemble, type Piece } from "../../api/codec/pieces.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 
@@ -23,6 +23,14 @@ const PART_LENGTH_MIN = 128;
 const PARTS_MAX = 64;
 /** How deep the members are that most versions leave as they are: metadata.managedFields[0].fieldsV1. */
 const OPENED: readonly string[] = ["metadata", "managedFields"];
+/** The JSON of parts that many objects have, which was written when they were looked for (shared-parts.ts). */
+const texts = new WeakMap<object, string>();
+
+/** `part` is frozen, and JSON.stringify writes it so. */
+export function keepText(part: object, text: string): void {
+  if (text.length >= PART_LENGTH_MIN && !isEscaped(text) && !texts.has(part)) texts.set(part, text);
+}
+
 /** Names and the like, which JSON writes as they are. */
 const PLAIN = /^[\w.:-]*$/;
 
@@ -39,7 +47,7 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
 
   function part(value: object): void {
     const known = before?.parts.find((one) => one.part === value);
-    const written = known ? "" : jsonText(value);
+    const written = known ? "" : texts.get(value) ?? jsonText(value);
     if (!known && (written.length < PART_LENGTH_MIN || parts.length >= PARTS_MAX)) {
       text += written;
       return;

@@ -1,5 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { jsonText } from "../../api/codec/json.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { deepFreeze } from "./cached.ts";
+import { objectBytes } from "./object-bytes.ts";
 import { SharedParts } from "./shared-parts.ts";
 
 interface Made extends ApiObject { readonly spec: { readonly containers: { readonly name: string; readonly env: object[]; readonly resources: object }[]; readonly tolerations: object[]; readonly odd?: unknown } }
@@ -22,6 +25,23 @@ test("what is equal in two objects is one, and both are what they were", () => {
   expect(b.metadata.managedFields![0]!.fieldsV1).toBe(a.metadata.managedFields![0]!.fieldsV1);
   expect(b.metadata.managedFields![0]!.time).toBe("b");
   expect(parts.share(pod("c", "2")).spec.containers).toBe(b.spec.containers);
+});
+
+test("who owns what, if that is the very same again, is known without being written once more; in the bytes of objects it is what JSON makes of it", () => {
+  const parts = new SharedParts();
+  const fieldsV1 = deepFreeze({ "f:metadata": { "f:annotations": { ".": {}, "f:a<b>&": {} } }, "f:spec": { "f:containers": { [`k:{"name":"${"n".repeat(200)}"}`]: { ".": {} } } } });
+  const plain = deepFreeze({ "f:spec": { [`f:${"n".repeat(200)}`]: {} } });
+  const of = (name: string): ApiObject => ({ ...pod(name, "1"), metadata: { name, managedFields: [{ manager: "m", fieldsV1 }, { manager: "n", fieldsV1: plain }] } }) as unknown as ApiObject;
+  const first = parts.share(of("a"));
+  const write = vi.spyOn(JSON, "stringify");
+  const second = parts.share(of("b"));
+  const written = write.mock.calls.map(([value]) => value as unknown);
+  write.mockRestore();
+  expect(written).not.toContain(fieldsV1);
+  for (const made of [first, second]) {
+    expect(made.metadata.managedFields!.map((entry) => entry.fieldsV1)).toEqual([fieldsV1, plain]);
+    expect(objectBytes(deepFreeze(made)).bytes.toString()).toBe(jsonText(made));
+  }
 });
 
 test("order counts, integers that JSON does not know stay, and so does a key named __proto__", () => {

@@ -7,6 +7,7 @@
 import { ByText, textOf } from "../../api/codec/by-text.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { deepFreeze } from "./cached.ts";
+import { keepText } from "./object-bytes.ts";
 import type { OwnTexts } from "./resource.ts";
 
 /** Parts known at a time, twice: when so many are new, those that have not been met since go. */
@@ -28,6 +29,8 @@ interface SpecTexts { readonly whole: string | undefined; readonly outline: stri
 export class SharedParts {
   #lately = new Map<string, Part>();
   #before = new Map<string, Part>();
+  /** Of frozen parts that have been looked for: what they are one with. */
+  readonly #met = new WeakMap<Part, Part>();
   readonly #specs = new ByText<object>(SPECS_MAX);
   readonly #outlines = new ByText<object>(SPECS_MAX);
   readonly #own: OwnTexts | undefined;
@@ -65,7 +68,7 @@ export class SharedParts {
     const known = before?.metadata.managedFields;
     const entries = managedFields?.map((entry) => {
       if (known?.some(({ fieldsV1 }) => fieldsV1 === entry.fieldsV1)) return entry;
-      const fieldsV1 = isPart(entry.fieldsV1) ? this.#part(entry.fieldsV1, 2) : entry.fieldsV1;
+      const fieldsV1 = isPart(entry.fieldsV1) ? this.#whole(entry.fieldsV1, 2) : entry.fieldsV1;
       return fieldsV1 === entry.fieldsV1 ? entry : { ...entry, fieldsV1 };
     });
     const named = this.#alike(object.metadata, before?.metadata);
@@ -83,7 +86,7 @@ export class SharedParts {
     for (const name of ["labels", "ownerReferences"] as const) {
       const member = metadata[name];
       if (!isPart(member) || member === before?.[name]) continue;
-      const part = this.#part(member, 0);
+      const part = this.#whole(member, 0);
       if (part !== member) (copy ??= { ...metadata })[name] = part as never;
     }
     return copy ?? metadata;
@@ -103,8 +106,18 @@ export class SharedParts {
     return (copy as T | undefined) ?? whole;
   }
 
-  #part(part: Part, depth: number): Part {
-    const text = textOf(part);
+  /** A part that stands by itself in an object's bytes: when those are made it need not be written again. */
+  #whole(part: Part, depth: number): Part {
+    const met = this.#met.get(part);
+    if (met) return met;
+    const text = textOf(part), known = this.#part(part, depth, text);
+    if (!Object.isFrozen(known)) return known;
+    if (text !== undefined) keepText(known, text);
+    if (Object.isFrozen(part)) this.#met.set(part, known);
+    return known;
+  }
+
+  #part(part: Part, depth: number, text: string | undefined = textOf(part)): Part {
     if (text === undefined || text.length > OPENED_MAX) return part;
     if (text.length > TEXT_MAX) return depth > 0 ? this.#within(part, depth) : part;
     const known = this.#lately.get(text) ?? this.#before.get(text) ?? deepFreeze(depth > 0 ? this.#within(part, depth) : part);

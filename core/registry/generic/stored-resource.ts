@@ -38,6 +38,8 @@ export interface WriteOptions {
   warn?(text: string): void;
   /** What the client sent, of whose lists and maps those that are empty may be left out of the object. Absent: nobody did. */
   sent?(): object | undefined;
+  /** Called with the object as it will be, while the disk is at work: what the answer needs of it can be made meanwhile. It may yet come to nothing. */
+  readonly ahead?: ((entry: Cached) => void) | undefined;
 }
 
 export interface UpdateOptions extends WriteOptions {

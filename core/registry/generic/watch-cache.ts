@@ -43,6 +43,8 @@ export class ResourceCache {
   readonly #overwritten: Overwritten;
   /** Of objects that are about to go, by key: what they are when they do. */
   readonly #endings = new Map<string, Ending>();
+  /** Of rows that are on their way to the disk: what they will be here. */
+  readonly #expected = new WeakMap<Row, Cached>();
   readonly #unreadable = new Unreadable();
   #read: Reading | undefined;
 
@@ -80,6 +82,14 @@ export class ResourceCache {
 
   /** A row as this resource shows it. */
   entryOf(row: Row, before?: Cached): Cached { return cachedOf(row, { before, read: this.#read }); }
+
+  /** Makes of a row that is on its way to the disk what readers will be shown of it, and calls `ahead` with that. What cannot be read is found out when it is there. */
+  expect(row: Row, ahead?: (entry: Cached) => void): void {
+    const { value: entry } = unlessUnreadable(() => this.entryOf(row, this.#entries.get(row.key)));
+    if (!entry) return;
+    this.#expected.set(row, entry);
+    ahead?.(entry);
+  }
 
   /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. Throws 500 if one of them cannot be read. */
   under(prefix: string): readonly Cached[] {
@@ -174,7 +184,7 @@ export class ResourceCache {
     const ending = event.type === "delete" ? this.#endings.get(key) : undefined;
     const last = ending && ending.revision === previous?.revision ? ending.last : broken?.last?.stored as Row["value"] | undefined;
     if (event.type === "delete" && !previous) return undefined;
-    const { value: entry, error } = unlessUnreadable(() => this.entryOf(event.type === "delete" && last ? { key, value: last, revision } : event.row, previous));
+    const { value: entry, error } = unlessUnreadable(() => this.#expected.get(event.row) ?? this.entryOf(event.type === "delete" && last ? { key, value: last, revision } : event.row, previous));
     if (error) {
       this.#noteUnreadable(key, { revision, error, last: previous });
       if (this.#entries.delete(key)) {

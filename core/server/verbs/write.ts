@@ -15,6 +15,7 @@ import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 import type { Permissions, WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
+import { encodeAhead } from "../respond.ts";
 import { authorize } from "../access.ts";
 import type { Scope } from "../scope.ts";
 import { bodyReader, keptSpec } from "./body.ts";
@@ -34,7 +35,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
   wipeSystemFields(object.metadata);
   placeInNamespace(scope, object);
   dropRepeatedOwners(scope, object, "request");
-  const { admit, ...options } = writeOptions(scope, "CREATE", query);
+  const { admit, ...options } = answered(scope, writeOptions(scope, "CREATE", query));
   await recordOwner(scope, object, undefined, options.context.nowMs);
   span?.event("About to store object in database");
   await admit(object, undefined);
@@ -71,7 +72,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   };
   if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false, preconditions });
   span?.event("About to store object in database");
-  const { admit, ...options } = writeOptions(scope, "UPDATE", query);
+  const { admit, ...options } = answered(scope, writeOptions(scope, "UPDATE", query));
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const object = next();
@@ -91,7 +92,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const patcher = await patcherOf(scope);
   span?.event("Recorded the audit event");
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
-  const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
+  const { admit, ...options } = answered(scope, writeOptions(scope, "UPDATE", patcher.query));
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     span?.event("About to apply patch");
@@ -193,7 +194,7 @@ interface Admitting {
 
 export function writeOptions(scope: Scope, operation: Operation, query: WriteQuery | DeleteQuery): WriteOptions & UpdateOptions & Admitting {
   const { server, signal, user, served } = scope;
-  const { dryRun } = query;
+  const { dryRun } = query, sent = optionsSent(scope, query);
   const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid(), warn: (text) => void scope.warnings.push(text) };
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
@@ -205,7 +206,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
       if (actual === "CREATE" && served.custom?.terminating)
         throw forbidden({ group: served.row.group, resource: served.row.plural }, next?.metadata.name ?? "", "create not allowed while custom resource definition is terminating");
       const managers = next?.metadata.managedFields;
-      await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, query }));
+      await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, dryRun, sent }));
       if (!next) return;
       keepManagers(scope, next, managers);
       placeInNamespace(scope, next); // a webhook may have had other ideas
@@ -214,7 +215,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
     },
     async validate(next, old) {
       const actual = operation === "UPDATE" && !old ? "CREATE" : operation;
-      await server.admission.validate(admissionRequest(scope, { operation: actual, next: actual === "DELETE" ? undefined : (next as ApiObject), old, query }));
+      await server.admission.validate(admissionRequest(scope, { operation: actual, next: actual === "DELETE" ? undefined : (next as ApiObject), old, dryRun, sent }));
     },
     warn: (text) => void scope.warnings.push(text),
     emptied: () => scope.sentEmpty,
@@ -232,6 +233,9 @@ function permissionsOf({ info, user, server }: Scope): Permissions {
     },
   };
 }
+
+/** Of a write that is answered with the object as it is stored. */
+function answered<T extends WriteOptions>({ request, served }: Scope, options: T): T { return { ...options, ahead: (entry) => encodeAhead(request, served, entry) }; }
 
 /** What plug-ins have to say for the audit log, and how long webhooks took, for the metrics as well. */
 export function annotations({ audit, metered }: Pick<Scope, "audit" | "metered">): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull" | "took">> {
@@ -253,19 +257,23 @@ function isAnnotationKey(key: string): boolean {
 
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
+/** As plug-ins are shown them. */
+function optionsSent({ request }: Scope, query: WriteQuery | DeleteQuery): object {
+  const { dryRun, ...given } = query;
+  const all = dryRun && { dryRun: ["All"] };
+  if (!("fieldManager" in given)) return { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), ...all };
+  const { fieldManager, fieldValidation } = given; // in the order Go has the fields in
+  return { ...all, ...(fieldManager && { fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation }) };
+}
+
 function admissionRequest(
   { served: { row }, info, user, signal, warnings, request, audit, metered, span }: Scope,
-  { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
+  { operation, next, old, dryRun, sent }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; dryRun: boolean; sent: object },
 ): AdmissionRequest {
-  const { dryRun, ...given } = query;
   const pathName = info.verb === "create" && info.subresource === "" ? "" : info.name;
-  const all = dryRun && { dryRun: ["All"] };
-  const own = "fieldManager" in given // in the order Go has the fields in
-    ? { ...all, ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
-    : { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), ...all };
   return {
     operation, dryRun, user, signal, deadlineMs: request.deadlineMs,
-    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own },
+    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...sent },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
     name: pathName || (next?.metadata?.name ?? ""),

@@ -21,18 +21,26 @@ export function compareObjects(schema: SchemaNode, before: JsonMap, after: JsonM
   return found === undefined ? SAME : { added: found.added ?? EMPTY_SET, modified: found.modified ?? EMPTY_SET, removed: found.removed ?? EMPTY_SET };
 }
 
-/** Specs known of each kind, and how long they may be. */
-const SPECS_MAX = 16, SPEC_TEXT_MAX = 16_384;
-const specs = new WeakMap<SchemaNode, ByText<Readonly<Difference>>>();
+/** Specs known of each kind, and how long they may be; and of each with what else it came, by the fields of that. */
+const SPECS_MAX = 16, SPEC_TEXT_MAX = 16_384, RESTS_MAX = 4;
+interface KnownSpec { readonly spec: Readonly<Difference>; readonly wholes: ByText<Readonly<Difference>> }
+const specs = new WeakMap<SchemaNode, ByText<KnownSpec>>();
 
-/** Specs of one template add the same fields: a spec of the same text is not gone through again. */
+/** Specs of one template add the same fields: a spec of the same text is not gone through again. Where the rest adds the same ones, too, the sets are the very same. */
 function compareNew(schema: SchemaNode, before: JsonMap, after: JsonMap): Readonly<Difference> | undefined {
   const rest = compareValues(schema, before, { ...after, spec: before["spec"] });
   let known = specs.get(schema);
   if (!known) specs.set(schema, (known = new ByText(SPECS_MAX)));
   const text = textOf(after["spec"]!, SPEC_TEXT_MAX);
-  const spec = (text === undefined ? undefined : known.get(text)) ?? compareValues(childNode(schema.map!, "spec") ?? ANYTHING_ATOMIC, before["spec"], after["spec"]);
-  if (text !== undefined && spec) known.put(text, spec);
+  const found = text === undefined ? undefined : known.get(text);
+  const spec = found?.spec ?? compareValues(childNode(schema.map!, "spec") ?? ANYTHING_ATOMIC, before["spec"], after["spec"]);
+  if (text === undefined || !spec) return withSpec(rest, spec);
+  const { wholes } = known.put(text, found ?? { spec, wholes: new ByText(RESTS_MAX) });
+  const fields = JSON.stringify(rest); // those alone, not their values
+  return wholes.put(fields, wholes.get(fields) ?? withSpec(rest, spec)!);
+}
+
+function withSpec(rest: Readonly<Difference> | undefined, spec: Readonly<Difference> | undefined): Readonly<Difference> | undefined {
   const named = (set: FieldSet | undefined): FieldSet | undefined => set && { [fieldElement("spec")]: set };
   return both(rest, spec && { added: named(spec.added), modified: named(spec.modified), removed: named(spec.removed) });
 }

@@ -15,7 +15,19 @@ export type FieldFilter = (set: FieldSet) => FieldSet;
 /** Paths of struct fields, `metadata.ownerReferences`; all that is below them goes too. */
 export function excludeFields(...paths: readonly string[]): FieldFilter {
   const excluded = setOf(...paths.map((path) => path.split(".").map(fieldElement)));
-  return (set) => recursiveDifference(set, excluded);
+  return remembered((set) => recursiveDifference(set, excluded));
+}
+
+/** What came of a set is known when it comes again, as it does with new objects of one template (compare.ts). */
+export function remembered(filter: FieldFilter): FieldFilter {
+  const known = new WeakMap<FieldSet, FieldSet>();
+  return (set) => {
+    const before = known.get(set);
+    if (before) return before;
+    const found = filter(set);
+    known.set(set, found);
+    return found;
+  };
 }
 
 interface Pattern { all: boolean; readonly children: Map<string, Pattern> }

@@ -66,6 +66,7 @@ export function setOf(...paths: readonly (readonly PathElement[])[]): FieldSet {
 
 export function union(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a;
+  if (a === EMPTY_SET) return b;
   let out: FieldSet = a;
   let added = false;
   for (const key in b) {

@@ -7,7 +7,7 @@ import { isEmptyMap, type JsonMap } from "../json-value.ts";
 import { ANYTHING, type ObjectSchema, type SchemaNode } from "../schema.ts";
 import { type Comparison, compareObjects } from "./compare.ts";
 import { type Conflict, ConflictError } from "./conflict.ts";
-import type { FieldFilter } from "./field-filter.ts";
+import { type FieldFilter, remembered } from "./field-filter.ts";
 import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, LEAF, schemaBelow, setOf, union } from "./field-set.ts";
 import { type Manager, type Managers, withSet } from "./managers.ts";
 import { respelledFields } from "./respelled.ts";
@@ -64,7 +64,7 @@ const SYSTEM_FIELDS: FieldSet = setOf(
   ...["name", "namespace", "creationTimestamp", "selfLink", "uid", "clusterName", "generation", "managedFields", "resourceVersion"].map((name) => ["f:metadata", `f:${name}`]),
 );
 
-export function withoutSystemFields(set: FieldSet): FieldSet { return difference(set, SYSTEM_FIELDS); }
+export const withoutSystemFields: FieldFilter = remembered((set) => difference(set, SYSTEM_FIELDS));
 
 /**
  * What is left to everyone but `own` when the object changes, and what changed.

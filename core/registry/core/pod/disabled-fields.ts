@@ -13,8 +13,11 @@ const SOURCES = [["clusterTrustBundle", "ClusterTrustBundleProjection"], ["podCe
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
 export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
   if (!keepsFieldsOf("ContainerStopSignals") && !usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
-  for (const [source, gate] of SOURCES)
-    if (!keepsFieldsOf(gate) && !projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
+  const sources = projections(spec);
+  for (const [source, gate] of SOURCES) {
+    const used = keepsFieldsOf(gate) ? [] : sources.filter((projection) => projection[source] !== undefined);
+    if (used.length > 0 && !projections(old).some((projection) => projection[source])) for (const projection of used) delete projection[source];
+  }
   if (!keepsFieldsOf("GenericWorkload") && !old?.schedulingGroup) delete spec.schedulingGroup;
 }
 

@@ -27,7 +27,14 @@ export function computeQos({ spec }: Readonly<Pod>): PodQOSClass {
   return everyPartLimited && requests.equals(limits) ? "Guaranteed" : "Burstable";
 }
 
+const COMPUTE = ["cpu", "memory"] as const;
+
 /** CPU and memory, where they are more than nothing. */
 function computeOf(list: ResourceList | undefined): ResourceList {
-  return Object.fromEntries(Object.entries(list ?? {}).filter(([name, value]) => (name === "cpu" || name === "memory") && parseQuantity(value).sign > 0));
+  const found: Record<string, string> = {};
+  for (const name of COMPUTE) {
+    const value = list?.[name];
+    if (value !== undefined && parseQuantity(value).sign > 0) found[name] = value;
+  }
+  return found;
 }
