@@ -48,6 +48,7 @@ export function nodeNameOf({ name, groups }: UserInfo): string | undefined {
 /** "<node> <what> <namespace>/<name>" for everything a bound pod refers to. */
 const REFERENCES: Index<Pod> = {
   name: "node and reference",
+  partsOf: ({ spec, metadata, status }) => [spec, metadata.annotations, status?.resourceClaimStatuses, status?.extendedResourceClaimStatus],
   *valuesOf(pod) {
     const { nodeName } = pod.spec;
     if (!nodeName || pod.metadata.annotations?.[MIRROR_POD_ANNOTATION] !== undefined) return; // a node must not grant itself access by a pod it made

@@ -10,6 +10,7 @@
 import { stringify } from "../api/codec/json.ts";
 import { type Status, StatusError, serviceUnavailable, statusError, type StatusReason, timeout } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { FetchAnswer } from "../net/http2-body.ts";
 import { engineFetch, type Fetch } from "../net/http2-fetch.ts";
 import { KEY_AGREEMENTS } from "../net/tls.ts";
 import { jsonLines } from "./json-lines.ts";
@@ -48,7 +49,7 @@ const REQUEST_TIMEOUT_MS = 60_000; // the server's own --request-timeout
 export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = engineFetch, onDate }: Options): Transport {
   const rootNow = (): string => (typeof server === "string" ? server : server()).replace(/\/+$/, "");
 
-  async function send(request: ApiRequest, body: string | undefined, signal: AbortSignal): Promise<Response> {
+  async function send(request: ApiRequest, body: string | undefined, signal: AbortSignal): Promise<FetchAnswer> {
     const root = rootNow();
     const { ca, cert, key, token, serverName, insecure } = credentials();
     const headers: Record<string, string> = { accept: "application/json", "user-agent": userAgent };
@@ -68,7 +69,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
   }
 
   /** An answer of 2xx; others are thrown, after the retries they ask for. */
-  async function ask(request: ApiRequest, signal: AbortSignal, body = encoded(request)): Promise<Response> {
+  async function ask(request: ApiRequest, signal: AbortSignal, body = encoded(request)): Promise<FetchAnswer> {
     for (let retries = 0; ; retries++) {
       const response = await send(request, body, signal);
       onDate?.(response.headers.get("date") ?? "");
@@ -104,7 +105,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
     async *watch(request) {
       const { signal } = request;
       const root = rootNow();
-      let response: Response;
+      let response: FetchAnswer;
       try {
         response = await ask(request, signal);
       } catch (error) {
@@ -133,7 +134,7 @@ function unreachable(root: string, cause: unknown): StatusError {
   return new StatusError(status, { cause });
 }
 
-async function textOf(response: Response, signal: AbortSignal, root: string): Promise<string> {
+async function textOf(response: FetchAnswer, signal: AbortSignal, root: string): Promise<string> {
   try {
     return await response.text();
   } catch (cause) {
@@ -164,7 +165,7 @@ function deepFreeze(value: unknown): unknown {
   return Object.freeze(value);
 }
 
-async function errorOf(response: Response, { method, path }: ApiRequest): Promise<StatusError> {
+async function errorOf(response: FetchAnswer, { method, path }: ApiRequest): Promise<StatusError> {
   const text = await response.text().catch((error: unknown) => String(error));
   const body = parse(text) as Status | string | undefined;
   if (typeof body === "object" && body.kind === "Status") return new StatusError(body);

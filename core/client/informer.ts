@@ -43,4 +43,6 @@ export interface Informer<T extends ApiObject> {
 export interface Index<T extends ApiObject> {
   readonly name: string;
   valuesOf(object: Readonly<T>): Iterable<string>;
+  /** What the values come from: they are the same where all of it is. Absent: they are asked for at each change. */
+  partsOf?(object: Readonly<T>): readonly unknown[];
 }

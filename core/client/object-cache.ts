@@ -8,7 +8,7 @@ import type { Log } from "../observe/log.ts";
 import type { Index, InformerHandler } from "./informer.ts";
 
 type Change<T extends ApiObject> = Parameters<InformerHandler<T>>[0];
-type IndexMap<T> = Map<string, Map<ObjectKey, Readonly<T>>>;
+type IndexMap = Map<string, Set<ObjectKey>>;
 
 /** Someone who waits for the copy to get somewhere. `arrived` is asked again after every change. */
 interface Waiter { arrived(): boolean; resolve(): void }
@@ -19,7 +19,7 @@ export const BY_OWNER: Index<ApiObject> = { name: "owner", valuesOf: (object) =>
 export class ObjectCache<T extends ApiObject> {
   readonly #log: Log;
   readonly #objects = new Map<ObjectKey, Readonly<T>>();
-  readonly #indexes = new Map<Index<T>, IndexMap<T>>();
+  readonly #indexes = new Map<Index<T>, IndexMap>();
   readonly #handlers = new Set<InformerHandler<T>>();
   readonly #waiters = new Set<Waiter>();
   #revision = 0;
@@ -34,7 +34,7 @@ export class ObjectCache<T extends ApiObject> {
 
   by(index: Index<T>, value: string): readonly Readonly<T>[] {
     const found = this.#index(index).get(value);
-    return found === undefined ? [] : [...found.values()];
+    return found === undefined ? [] : Array.from(found, (key) => this.#objects.get(key)!);
   }
 
   onChange(handler: InformerHandler<T>): () => void {
@@ -93,9 +93,11 @@ export class ObjectCache<T extends ApiObject> {
     if (old !== undefined && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
     this.#objects.set(key, object);
     for (const [index, map] of this.#indexes) {
-      const values = new Set(index.valuesOf(object));
-      if (old !== undefined) dropFrom(map, key, [...index.valuesOf(old)].filter((value) => !values.has(value)));
-      addTo(map, key, values, object);
+      if (old !== undefined && hasSameParts(index, old, object)) continue;
+      const values = [...index.valuesOf(object)], before = old === undefined ? [] : [...index.valuesOf(old)];
+      if (isSameList(values, before)) continue;
+      if (before.length > 0) dropFrom(map, key, new Set(before).difference(new Set(values)));
+      addTo(map, key, values);
     }
     this.#tellAll(old === undefined ? { object, deleted: false } : { object, old, deleted: false });
   }
@@ -124,11 +126,11 @@ export class ObjectCache<T extends ApiObject> {
     }
   }
 
-  #index(index: Index<T>): IndexMap<T> {
+  #index(index: Index<T>): IndexMap {
     let map = this.#indexes.get(index);
     if (map === undefined) {
       this.#indexes.set(index, (map = new Map()));
-      for (const [key, object] of this.#objects) addTo(map, key, index.valuesOf(object), object);
+      for (const [key, object] of this.#objects) addTo(map, key, index.valuesOf(object));
     }
     return map;
   }
@@ -139,15 +141,23 @@ export function revisionOf({ metadata }: { readonly metadata: { readonly resourc
   return Number(metadata.resourceVersion ?? 0) || 0;
 }
 
-function addTo<T>(map: IndexMap<T>, key: ObjectKey, values: Iterable<string>, object: Readonly<T>): void {
+function hasSameParts<T extends ApiObject>({ partsOf }: Index<T>, old: Readonly<T>, object: Readonly<T>): boolean { return partsOf !== undefined && isSameList(partsOf(old), partsOf(object)); }
+
+function isSameList(a: readonly unknown[], b: readonly unknown[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
+}
+
+function addTo(map: IndexMap, key: ObjectKey, values: Iterable<string>): void {
   for (const value of values) {
     const at = map.get(value);
-    if (at === undefined) map.set(value, new Map([[key, object]]));
-    else at.set(key, object);
+    if (at === undefined) map.set(value, new Set([key]));
+    else at.add(key);
   }
 }
 
-function dropFrom<T>(map: IndexMap<T>, key: ObjectKey, values: Iterable<string>): void {
+function dropFrom(map: IndexMap, key: ObjectKey, values: Iterable<string>): void {
   for (const value of values) {
     const at = map.get(value);
     at?.delete(key);

@@ -104,6 +104,26 @@ test("indexes follow changes", async () => {
   });
 });
 
+test("what an index finds is as it is now, also where its values come from parts that have not changed; of those it is not asked again", async () => {
+  const asked: string[] = [];
+  const byApp = {
+    name: "app", partsOf: ({ metadata }: Readonly<Pod>) => [metadata.labels],
+    valuesOf: ({ metadata: { name, labels = {}, resourceVersion } }: Readonly<Pod>) => { asked.push(`${name}@${resourceVersion}`); return Object.values(labels); },
+  };
+  const labels = { app: "a" }, changed = { app: "b" };
+  const { pods } = script([{ revision: 2, items: [pod("a", 1, { labels }), pod("b", 2, { labels })] }], [
+    [{ type: "MODIFIED", object: pod("a", 3, { labels }) }, { type: "MODIFIED", object: pod("b", 4, { labels: changed }) }, { type: "DELETED", object: pod("a", 5, { labels }) }, { type: "ADDED", object: pod("a", 6, { labels: changed }) }],
+  ]);
+  await running(pods, async (informer, log) => {
+    const seen: string[][] = [];
+    const found = (app: string): string[] => informer.by(byApp, app).map(({ metadata }) => `${metadata.name}@${metadata.resourceVersion}`);
+    informer.onChange(() => void seen.push([found("a").join(), found("b").join()]));
+    await expect.poll(() => log.at(-1)).toBe("add a@6");
+    expect(seen).toEqual([["a@1,b@2", ""], ["a@1,b@2", ""], ["a@3,b@2", ""], ["a@3", "b@4"], ["", "b@4"], ["", "b@4,a@6"]]);
+    expect(asked).toEqual(["a@1", "b@2", "b@4", "b@2", "a@3", "a@6"]);
+  });
+});
+
 test("sawDeleted waits for the mark, or the end, of exactly that object", async () => {
   const gate = Promise.withResolvers<void>();
   const { pods } = script([{ revision: 5, items: [pod("a", 1), pod("b", 2)] }], []);

@@ -16,7 +16,7 @@ import * as http2 from "node:http2";
 import type { Clock } from "../lifecycle/clock.ts";
 import { dialOrigin } from "./dial-origin.ts";
 import type { ProxyOf } from "./environment-proxy.ts";
-import { bodyOf } from "./http2-body.ts";
+import { type FetchAnswer, Http2Answer } from "./http2-body.ts";
 import { unlessHeard } from "./unless-heard.ts";
 
 export interface FetchInit {
@@ -29,7 +29,7 @@ export interface FetchInit {
 }
 
 /** Throws what kept the answer from coming, and the signal's reason once it has aborted. */
-export type Fetch = (url: string, init: FetchInit) => Promise<Response>;
+export type Fetch = (url: string, init: FetchInit) => Promise<FetchAnswer>;
 
 export interface Http2Fetch extends Fetch {
   /** Leaves all connections: what is under way on them fails with `reason`. */
@@ -49,7 +49,7 @@ export interface Http2FetchOptions {
 }
 
 /** A connection, or one that is being made: requests that wait for it count already. */
-interface Open { readonly session: Promise<http2.ClientHttp2Session | undefined>; streams: number; streamsMax: number; heardMs: number; usedMs: number; ended: boolean; end(error: Error): void }
+interface Open { readonly origin: string; readonly material: NonNullable<FetchInit["tls"]>; readonly session: Promise<http2.ClientHttp2Session | undefined>; opened?: http2.ClientHttp2Session; streams: number; streamsMax: number; heardMs: number; usedMs: number; ended: boolean; end(error: Error): void }
 
 const READ_IDLE_MS = 30_000;
 const PING_MS_MAX = 15_000;
@@ -70,21 +70,21 @@ export async function engineFetch(url: string, init: FetchInit): Promise<Respons
 }
 
 export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDLE_MS, pingMsMax = PING_MS_MAX, idleMs = IDLE_MS }: Http2FetchOptions): Http2Fetch {
-  const connections = new Map<string, Open[]>(); // by whom they are to, and who is shown
+  const connections = new Map<string, Open[]>(); // by the certificate that is shown
   const older = new Set<string>(); // origins without HTTP/2
 
   /** One with room for another request, made if need be. */
   function connection(origin: string, material: FetchInit["tls"] = {}): Open {
-    const key = [origin, material.serverName, material.cert, material.ca].join("\n");
-    const those = connections.get(key) ?? [];
-    const free = those.find(({ streams, streamsMax }) => streams < streamsMax);
+    const { cert = "", ca, serverName } = material;
+    const those = connections.get(cert) ?? [];
+    const free = those.find((one) => one.streams < one.streamsMax && one.origin === origin && one.material.ca === ca && one.material.serverName === serverName);
     if (free) return free;
     const made = open(origin, material, () => {
-      const left = (connections.get(key) ?? []).filter((one) => one !== made);
-      if (left.length > 0) connections.set(key, left);
-      else connections.delete(key);
+      const left = (connections.get(cert) ?? []).filter((one) => one !== made);
+      if (left.length > 0) connections.set(cert, left);
+      else connections.delete(cert);
     });
-    connections.set(key, [...those, made]);
+    connections.set(cert, [...those, made]);
     return made;
   }
 
@@ -104,7 +104,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
       forget();
     };
     const stop = (): void => end(life.reason instanceof Error ? life.reason : new Error("http2: client connection force closed"));
-    const made: Open = { session: connect(), streams: 0, streamsMax: STREAMS_FIRST, heardMs: clock.uptimeMs(), usedMs: clock.uptimeMs(), ended: false, end };
+    const made: Open = { origin, material, session: connect(), streams: 0, streamsMax: STREAMS_FIRST, heardMs: clock.uptimeMs(), usedMs: clock.uptimeMs(), ended: false, end };
     let alarm = clock.after(Math.min(readIdleMs, idleMs), look);
     life.addEventListener("abort", stop, { once: true });
     made.session.catch(leave);
@@ -118,7 +118,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
         return undefined;
       }
       const opened = http2.connect(origin, { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } });
-      session = opened;
+      session = made.opened = opened;
       session.setMaxListeners(0); // one for each request under way
       session.once("connect", () => opened.setLocalWindowSize(WINDOW_BYTES));
       session.on("error", leave).on("goaway", leave).on("close", leave); // its streams say why
@@ -148,7 +148,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
   }
 
   /** The answer; "refused": the server has not begun with it; "http/1.1": it cannot be asked so. */
-  async function ask(on: Open, url: URL, { method, headers, body, signal }: FetchInit): Promise<Response | "refused" | "http/1.1"> {
+  async function ask(on: Open, url: URL, { method, headers, body, signal }: FetchInit): Promise<FetchAnswer | "refused" | "http/1.1"> {
     on.streams++;
     const free = (): void => {
       on.streams--;
@@ -156,7 +156,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
     };
     let session: http2.ClientHttp2Session | undefined;
     try {
-      session = await unlessAborted(on.session, signal);
+      session = on.opened ?? await unlessAborted(on.session, signal);
     } catch (error) {
       free();
       throw error;
@@ -166,14 +166,14 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
       return session ? "refused" : "http/1.1";
     }
     const stream = session.request({ ":method": method, ":path": url.pathname + url.search, "accept-encoding": "gzip", ...headers }, { endStream: body === undefined });
-    const { promise, resolve, reject } = Promise.withResolvers<Response | "refused">();
+    const { promise, resolve, reject } = Promise.withResolvers<FetchAnswer | "refused">();
     const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
     const failure = (): unknown => (signal.aborted ? signal.reason : stream.rstCode ? new Error(`http2: the stream was closed (${stream.rstCode})`) : undefined);
     const heard = (): void => { on.heardMs = clock.uptimeMs(); };
     signal.addEventListener("abort", quit, { once: true });
     stream.on("response", (received) => {
       heard();
-      resolve(bodyOf(stream, received, { heard, failure }));
+      resolve(new Http2Answer(stream, received, { heard, failure }));
     });
     stream.on("error", (error) => (stream.rstCode === http2.constants.NGHTTP2_REFUSED_STREAM ? resolve("refused") : reject(error)));
     stream.once("close", () => {
@@ -186,7 +186,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
     return await promise;
   }
 
-  async function request(url: string, init: FetchInit): Promise<Response> {
+  async function request(url: string, init: FetchInit): Promise<FetchAnswer> {
     const parsed = new URL(url);
     for (let refusals = 0; !older.has(parsed.origin); refusals++) {
       init.signal.throwIfAborted();

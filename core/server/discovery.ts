@@ -13,7 +13,7 @@ import { parseApiVersion } from "../api/meta/gvk.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, raw } from "./answer.ts";
-import { builtInVersions, groupVersions } from "./group-versions.ts";
+import { groupVersions, isBuiltInVersion } from "./group-versions.ts";
 import type { PathHandler } from "./scope.ts";
 import type { ServerRequest } from "./request.ts";
 
@@ -69,13 +69,12 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
 function isRoute(registry: Registry, [root, ...named]: readonly string[]): boolean {
   const [group, version] = root === "api" ? ["", ...named] : named;
   if (version === undefined) return root === "api" || group === "apiregistration.k8s.io"; // the aggregator, which answers for other groups, leaves its own to the router
-  return builtInVersions(registry).some((one) => one.group === group && one.version === version);
+  return isBuiltInVersion(registry, { group: group!, version });
 }
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
   const rows = rowsOf(registry, wanted);
-  const isBuiltIn = builtInVersions(registry).some(({ group, version }) => group === wanted.group && version === wanted.version);
-  return rows.length === 0 ? undefined : answer(request, apiResourceList(wanted, rows), request.cbor === true && isBuiltIn);
+  return rows.length === 0 ? undefined : answer(request, apiResourceList(wanted, rows), request.cbor === true && isBuiltInVersion(registry, wanted));
 }
 
 /** `cbor`: what upstream's servers of groups say themselves; what is said of groups has no such form. */

@@ -12,6 +12,12 @@ export function groupVersions(registry: Registry): ServedGroupVersion[] {
   return [...built, ...custom.values()];
 }
 
+/** Whether it is one of `builtInVersions`. */
+export function isBuiltInVersion(registry: Registry, wanted: Pick<ServedGroupVersion, "group" | "version">): boolean {
+  const isIt = ({ group, version }: Pick<ServedGroupVersion, "group" | "version">): boolean => group === wanted.group && version === wanted.version;
+  return builtInResources.everyGroupVersion().some(isIt) && registry.rows().some(isIt);
+}
+
 /** Those served: each has a resource. */
 export function builtInVersions(registry: Registry): ServedGroupVersion[] {
   const served = new Set(registry.rows().map(({ group, version }) => `${group}/${version}`));

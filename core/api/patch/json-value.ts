@@ -96,6 +96,6 @@ export function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (!isMap(value)) return value;
   const kept: Record<string, unknown> = {};
-  for (const [key, child] of Object.entries(value)) if (child !== null) put(kept, key, withoutNulls(child));
+  for (const key in value) if (value[key] !== null) put(kept, key, withoutNulls(value[key]));
   return kept;
 }

@@ -41,7 +41,7 @@ function mergeMap(original: JsonMap, patch: JsonMap, schema: MapSchema | undefin
   const merged: Record<string, unknown> = { ...original };
   retainKeys(merged, rest);
   setElementOrders(merged, rest, schema);
-  for (const [key, value] of Object.entries(rest)) mergeKey(merged, key, value, schema);
+  for (const key in rest) mergeKey(merged, key, rest[key], schema);
   return merged;
 }
 
@@ -229,8 +229,8 @@ export function withoutDirectives(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined);
   if (Object.hasOwn(value as JsonMap, DIRECTIVE)) return undefined;
   const kept: Record<string, unknown> = {};
-  for (const [key, child] of Object.entries(value as JsonMap)) {
-    const clean = withoutDirectives(child);
+  for (const key in value as JsonMap) {
+    const clean = withoutDirectives((value as JsonMap)[key]);
     if (clean !== undefined) put(kept, key, clean);
   }
   return kept;

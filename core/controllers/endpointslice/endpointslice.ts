@@ -149,7 +149,7 @@ function metadataFor(service: Readonly<Service>): TemplateMeta {
 export function servicesOfPods({ pods, services }: { readonly pods: Informer<Pod>; readonly services: Informer<Service> }): Watch {
   return mapped(pods, ({ object, old, deleted }) => {
     if (!deleted && old !== undefined && sameEndpoint(object, old)) return [];
-    const states = old === undefined ? [object] : [object, old];
-    return [...new Set(states.flatMap((state) => servicesOf(services, state)).map(keyOf))];
+    const now = servicesOf(services, object), before = old === undefined || labelsOf(old) === labelsOf(object) ? [] : servicesOf(services, old);
+    return before.length === 0 ? now.map(keyOf) : new Set([...now, ...before].map(keyOf));
   });
 }

@@ -20,12 +20,13 @@ export function isHeadless({ spec }: Readonly<Service>): boolean { return !spec.
 /** A Service whose endpoints are found by us: not those that name their own. */
 export function selectsPods({ spec }: Readonly<Service>): boolean { return spec.type !== "ExternalName" && Object.keys(spec.selector ?? {}).length > 0; }
 
-function selects({ spec }: Readonly<Service>, labels: Readonly<Record<string, string>>): boolean {
-  return Object.entries(spec.selector ?? {}).every(([key, value]) => labels[key] === value);
+function selects({ spec: { selector = {} } }: Readonly<Service>, labels: Readonly<Record<string, string>>): boolean {
+  for (const key in selector) if (labels[key] !== selector[key]) return false;
+  return true;
 }
 
 /** By each of its labels: a Service must not have to look at every pod of its namespace. */
-const PODS_BY_LABEL: Index<Pod> = { name: "label", valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
+const PODS_BY_LABEL: Index<Pod> = { name: "label", partsOf: ({ metadata }) => [metadata.labels], valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
 /** By one label it selects: a pod that has it may be its. */
 const SERVICES_BY_SELECTOR: Index<Service> = {
   name: "selector",
@@ -46,7 +47,9 @@ export function selectedPods(pods: Pick<Informer<Pod>, "by">, service: Readonly<
 
 /** The Services that select a pod. */
 export function servicesOf(services: Pick<Informer<Service>, "by">, pod: Readonly<Pod>): readonly Readonly<Service>[] {
-  return Object.entries(labelsOf(pod)).flatMap(([key, value]) => services.by(SERVICES_BY_SELECTOR, labelIn(namespaceOf(pod), key, value))).filter((service) => selects(service, labelsOf(pod)));
+  const labels = labelsOf(pod), namespace = namespaceOf(pod), found: Readonly<Service>[] = [];
+  for (const key in labels) for (const service of services.by(SERVICES_BY_SELECTOR, labelIn(namespace, key, labels[key]!))) if (selects(service, labels)) found.push(service);
+  return found;
 }
 
 export function isIpv6(ip: string): boolean { return ip.includes(":"); }

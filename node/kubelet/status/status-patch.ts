@@ -14,11 +14,12 @@ const REPLACED = ["podIPs", "hostIPs"] as const;
 /** Undefined when nothing changed. `uid` guards against a namesake. */
 export function statusPatch(uid: string, before: PodStatus, after: PodStatus): object | undefined {
   const patch: Patch = {};
-  for (const key of new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof PodStatus>) {
-    if (key === "conditions" || (same(before[key], after[key]) && !(key === "resources" && key in before !== key in after))) continue;
-    if (after[key] === undefined && !OURS.has(key)) continue;
-    patch[key] = after[key] ?? null;
+  function compare(key: keyof PodStatus): void {
+    if (key === "conditions" || (same(before[key], after[key]) && !(key === "resources" && key in before !== key in after))) return;
+    if (after[key] !== undefined || OURS.has(key)) patch[key] = after[key] ?? null;
   }
+  for (const key in before) compare(key as keyof PodStatus);
+  for (const key in after) if (!(key in before)) compare(key as keyof PodStatus);
   for (const key of REPLACED) if (Array.isArray(patch[key]) && before[key]?.length) patch[key] = [...(patch[key] as object[]), { $patch: "replace" }];
   const gone = (before.conditions ?? []).filter(({ type }) => PASSING_CONDITIONS.includes(type) && !after.conditions?.some((condition) => condition.type === type));
   const ends = !isTerminalPhase(before.phase) && isTerminalPhase(after.phase);
@@ -52,8 +53,9 @@ export function same(a: unknown, b: unknown): boolean {
   if (a === b || (a == null && b == null)) return true;
   if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return isEmpty(a) && isEmpty(b);
   if (Array.isArray(a) || Array.isArray(b)) return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => same(item, b[i]));
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  return [...keys].every((key) => same((a as Patch)[key], (b as Patch)[key]));
+  for (const key in a) if (!same((a as Patch)[key], (b as Patch)[key])) return false;
+  for (const key in b) if (!Object.hasOwn(a, key) && !same(undefined, (b as Patch)[key])) return false;
+  return true;
 }
 
 /** {}, [] and absent are the same thing to the API server (lastState, a node's images), but for a pod's `resources`. */

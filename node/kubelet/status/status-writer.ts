@@ -59,14 +59,14 @@ export function statusWriter({ client, clock, log, signal, objectOf, onWritten }
 
   async function write(uid: string, entry: Entry): Promise<void> {
     entry.busy = true;
-    let last = ""; // what the server took but did not keep: saying it again would not help
+    let last: object | undefined; // what the server took but did not keep: saying it again would not help
     for (let failures = 0; !signal.aborted && entries.get(uid) === entry && entry.known && !entry.gone; ) {
       const patch = statusPatch(entry.known.metadata.uid, entry.known.status ?? {}, entry.wanted);
-      if (!patch || JSON.stringify(patch) === last) break;
+      if (!patch || (last && Bun.deepEquals(patch, last))) break;
       try {
         const answer = await pods.patch(entry.known, "application/strategic-merge-patch+json", patch, { subresource: "status", signal });
         learn(entry, answer);
-        last = JSON.stringify(patch);
+        last = patch;
         if (entry.saidMs !== undefined) onWritten?.(clock.uptimeMs() - entry.saidMs);
         entry.saidMs = undefined;
         failures = 0;
