@@ -16,7 +16,7 @@ import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { StatusError, statusError } from "../../api/meta/status-error.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
-import { systemClock } from "../../lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { proxyDialers } from "../../net/dial-through.ts";
 import { dialTcp } from "../../net/dial-tcp.ts";
@@ -85,9 +85,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers; readonly self?: Self; readonly proxyTo?: DialDeps["proxyTo"] }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers; readonly self?: Self; readonly proxyTo?: DialDeps["proxyTo"]; readonly clock?: Clock }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users, self, proxyTo }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users, self, proxyTo, clock = systemClock }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -101,7 +101,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users, self, proxyTo,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock, random: systemRandom, log: silentLog, users, self, proxyTo,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 60_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -129,8 +129,9 @@ test("a webhook behind an alias is where the alias says", async () => {
 
 test("a webhook is told how long somebody will wait, if that is less than it may take", async () => {
   const server = await webhookServer(() => ({ allowed: true }));
-  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), deadlineMs: systemClock.uptimeMs() + 2_500 };
-  expect(await run({ port: server.port, validating: [{}, { timeoutSeconds: 1 }] }, request)).toBe("ok");
+  const clock = { ...systemClock, uptimeMs: () => 0, after: () => ({ cancel: () => undefined }) }; // it stands still
+  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), deadlineMs: 2_500 };
+  expect(await run({ port: server.port, validating: [{}, { timeoutSeconds: 1 }], clock }, request)).toBe("ok");
   expect(server.asked.map(({ path }) => path.replace(/.*timeout=/, "")).sort()).toEqual(["1s", "3s"]);
 });
 
