@@ -11,7 +11,7 @@ import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../ap
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
-import { StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
+import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
 import { canonicalOwn } from "../api/schema/canonical.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
@@ -60,17 +60,13 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   return whole(status, output, object as object);
 }
 
-/** Makes of an object what the answer to its write will need of it. What the client cannot be told is said when it is answered. */
+/** Makes of an object what the answer to its write will need of it. Throws where the client cannot be told, as its answer will. */
 export function encodeAhead(request: ServerRequest, served: ServedResource, entry: Cached): void {
-  if (!request.wire || !isShownAsStored(served, entry)) return;
-  try {
-    const { encoding, pretty, convert } = outputOf(request, served);
-    if (pretty || convert) return;
-    if (encoding === "json") entry.json();
-    else if (encoding === "protobuf") messageOf(served, entry);
-  } catch (error) {
-    if (!(error instanceof StatusError)) throw error;
-  }
+  if (!request.wire || entry.object.apiVersion !== served.apiVersion || !isShownAsStored(served, entry)) return; // one of another version has yet to be converted
+  const { encoding, pretty, convert } = outputOf(request, served);
+  if (pretty || convert) return;
+  if (encoding === "json") entry.json();
+  else if (encoding === "protobuf") messageOf(served, entry);
 }
 
 /** A list was asked for of one object, or the other way round. One custom resource is first looked into for items, in vain. */

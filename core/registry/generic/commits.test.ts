@@ -51,3 +51,18 @@ test("what is answered can be made ready while the disk is at work, before anybo
   expect(told.map(({ entry: seen }) => seen)).toEqual([entry]);
   expect(entry.json()).toBe(bytes);
 });
+
+test("what cannot be made ready is found out when it is answered: the write happens, and those beside it are made ready", async () => {
+  const disk = new MemoryDisk();
+  await using at = await podCommits(disk);
+  const { commits, cache, signal } = at;
+  let answer = (): void => {};
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  const ready = Promise.withResolvers<Cached>();
+  const broken = commits.put(KEY, POD, undefined, signal, { ahead: () => { throw new Error("not converted"); } });
+  const other = commits.put(`${KEY}-b`, { metadata: { name: "a-b", namespace: "default" } } as ApiObject, undefined, signal, { ahead: ready.resolve });
+  const entry = await ready.promise;
+  answer();
+  expect(await broken).toBe(cache.get(KEY));
+  expect(await other).toBe(entry);
+});

@@ -83,12 +83,15 @@ export class ResourceCache {
   /** A row as this resource shows it. */
   entryOf(row: Row, before?: Cached): Cached { return cachedOf(row, { before, read: this.#read }); }
 
-  /** Makes of a row that is on its way to the disk what readers will be shown of it, and calls `ahead` with that. What cannot be read is found out when it is there. */
+  /** Makes of a row that is on its way to the disk what readers will be shown of it, and calls `ahead` with that. What goes wrong with it does so again once it is there, before whoever is to know. */
   expect(row: Row, ahead?: (entry: Cached) => void): void {
-    const { value: entry } = unlessUnreadable(() => this.entryOf(row, this.#entries.get(row.key)));
-    if (!entry) return;
-    this.#expected.set(row, entry);
-    ahead?.(entry);
+    try {
+      const entry = this.entryOf(row, this.#entries.get(row.key));
+      this.#expected.set(row, entry);
+      ahead?.(entry);
+    } catch {
+      this.#expected.delete(row);
+    }
   }
 
   /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. Throws 500 if one of them cannot be read. */
