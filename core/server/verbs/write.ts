@@ -22,7 +22,7 @@ import { bodyReader, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";
 import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
-import { subresourceOf, viewAnswer } from "./read.ts";
+import { subresourceOf, viewAnswer } from "./view.ts";
 import { type DeleteQuery, type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
