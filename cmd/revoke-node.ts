@@ -3,8 +3,9 @@
  * server, or with a kubeconfig of an administrator. What is written, and who reads it: core/pki/revocation.ts.
  */
 import type { ConfigMap } from "../core/api/gen/core.v1.ts";
+import { ifFound } from "../core/api/meta/if-found.ts";
 import type { NewObject } from "../core/api/meta/object-meta.ts";
-import { isConflict, isNotFound } from "../core/api/meta/status-error.ts";
+import { isConflict } from "../core/api/meta/status-error.ts";
 import type { Client } from "../core/client/client.ts";
 import { REVOKED_NODES } from "../core/client/cluster-objects.ts";
 import { CONFIG_MAPS, LEASES, NODES } from "../core/client/resources.ts";
@@ -49,7 +50,7 @@ async function revoke(client: Client, names: readonly string[], { signal, force 
   for (const name of names) {
     const servers = await client.resource(LEASES).list({ namespace: "kube-system", labelSelector: `apiserver.kubernetes.io/identity=kube-apiserver,kubernetes.io/hostname=${name}` }, { signal });
     if (servers.items.length > 0) throw new ConfigError(`node ${name} is a server: it has the keys certificates are signed with, and cannot be revoked`);
-    const found = await orUndefined(client.resource(NODES).get({ metadata: { name } }, { signal }));
+    const found = await ifFound(client.resource(NODES).get({ metadata: { name } }, { signal }));
     if (!found && !force) {
       console.error(`Error from server (NotFound): nodes ${JSON.stringify(name)} not found: nothing is revoked; if its Node was deleted before, say --force`);
       missing++;
@@ -57,7 +58,7 @@ async function revoke(client: Client, names: readonly string[], { signal, force 
     }
     const machine = found?.metadata.annotations?.[MACHINE_ANNOTATION];
     await change(client, name, (before) => revoked(before, { machine, now: timestamp(systemClock.nowMs()) }), signal);
-    if (found) await orUndefined(client.resource(NODES).delete(found, {}, { signal }));
+    if (found) await ifFound(client.resource(NODES).delete(found, {}, { signal }));
     console.log(`node ${name} revoked: its certificates are refused from now on${found ? ", and its Node is deleted" : "; there is no Node of this name"}`);
     if (found && machine === undefined) console.error(`node ${name} did not say which machine it is: whoever has a token may join under this name again`);
   }
@@ -76,7 +77,7 @@ async function allow(client: Client, names: readonly string[], { signal }: Call)
 }
 
 async function list(client: Client, _names: readonly string[], { signal }: Call): Promise<number> {
-  const found = await orUndefined(client.resource(CONFIG_MAPS).get(REVOKED_NODES, { signal }));
+  const found = await ifFound(client.resource(CONFIG_MAPS).get(REVOKED_NODES, { signal }));
   const rows = Object.entries(found?.data ?? {}).map(([name, text]) => {
     const { since, machines, certificates } = readRevocation(text)!;
     return [name, since || "-", machines.length === 0 ? "any machine may join" : `${machines.length} machine${machines.length === 1 ? "" : "s"} may not join`, String(Object.keys(certificates).length)];
@@ -91,7 +92,7 @@ async function list(client: Client, _names: readonly string[], { signal }: Call)
 async function change(client: Client, name: string, next: (before: Revocation | undefined) => Revocation | undefined, signal: AbortSignal): Promise<boolean> {
   const configMaps = client.resource(CONFIG_MAPS);
   for (let tries = 1; ; tries++) {
-    const current = await orUndefined(configMaps.get(REVOKED_NODES, { signal }));
+    const current = await ifFound(configMaps.get(REVOKED_NODES, { signal }));
     const entry = next(readRevocation(current?.data?.[name]));
     if (!entry) return false;
     const data = { ...current?.data, [name]: formatRevocation(entry) };
@@ -102,14 +103,5 @@ async function change(client: Client, name: string, next: (before: Revocation | 
     } catch (error) {
       if (!isConflict(error) || tries === TRIES_MAX) throw error; // a certificate was just issued
     }
-  }
-}
-
-async function orUndefined<T>(answer: Promise<T>): Promise<T | undefined> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
   }
 }

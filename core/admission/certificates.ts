@@ -9,6 +9,7 @@ import type { PodCertificateRequest } from "../api/gen/certificates.v1beta1.ts";
 import { forbidden } from "../api/meta/field-error.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { invalid } from "../api/meta/status-error.ts";
+import { askedOf } from "../api/request/attributes.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { onlyForGarbageCollection } from "../authz/escalation.ts";
@@ -75,7 +76,7 @@ export function clusterTrustBundleAttest(authorizer: Authorizer): AdmissionPlugi
 async function mayFor(authorizer: Authorizer, verb: "approve" | "sign" | "attest", user: UserInfo, signerName: string): Promise<boolean> {
   const domain = signerName.split("/", 1)[0]!;
   for (const name of [signerName, `${domain}/*`]) {
-    const { decision } = await authorizer.authorize({ isResource: true, verb, group: "certificates.k8s.io", version: "*", resource: "signers", subresource: "", namespace: "", name, path: "", user });
+    const { decision } = await authorizer.authorize(askedOf(user, { verb, group: "certificates.k8s.io", version: "*", resource: "signers", name }));
     if (decision === "allow") return true;
   }
   return false;

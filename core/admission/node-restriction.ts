@@ -14,6 +14,7 @@ import { goQuote } from "../api/meta/go-quote.ts";
 import { driverOfSource } from "../api/meta/in-tree-volumes.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { isNotFound, notFound, type StatusError, statusError } from "../api/meta/status-error.ts";
+import { askedOf } from "../api/request/attributes.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { MIRROR_POD_ANNOTATION, nodeNameOf } from "../authz/node.ts";
 import type { Lookup } from "../client/lookup.ts";
@@ -259,7 +260,7 @@ function tokenCheck({ pods, claims, volumes, csiDrivers, authorizer }: NodeRestr
     if (audiences.length > 1) throw refusal(request, "node may only request 0 or 1 audiences");
     const audience = audiences[0] ?? "";
     if (await podAsksFor(pod, audience, signal).catch((error: Error) => { throw refusal(request, error.message); })) return;
-    const { decision } = await authorizer.authorize({ isResource: true, verb: "request-serviceaccounts-token-audience", group: "", version: "v1", resource: audience, subresource: "", namespace, name, path: "", user });
+    const { decision } = await authorizer.authorize(askedOf(user, { verb: "request-serviceaccounts-token-audience", group: "", version: "v1", resource: audience, namespace, name }));
     if (decision !== "allow") throw refusal(request, `audience ${goQuote(audience)} not found in pod spec volume, ${user.name} is not authorized to request tokens for this audience`);
   };
 }

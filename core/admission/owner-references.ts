@@ -6,7 +6,7 @@
  */
 import { parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, OwnerReference } from "../api/meta/object-meta.ts";
-import type { ResourceAttributes } from "../api/request/attributes.ts";
+import { type Asked, askedOf } from "../api/request/attributes.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { refusal, sameValue } from "./refuse.ts";
@@ -22,8 +22,8 @@ const EXEMPT: ReadonlySet<string> = new Set([".pods/status"]);
 
 export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }: OwnerReferencesDeps): AdmissionPlugin {
   /** Undefined: yes. Else why not. */
-  async function may(request: AdmissionRequest, what: Pick<ResourceAttributes, "verb" | "group" | "version" | "resource" | "subresource" | "namespace" | "name">): Promise<string | undefined> {
-    const { decision, reason, error = "<nil>" } = await authorizer.authorize({ isResource: true, path: "", user: request.user, ...what });
+  async function may(request: AdmissionRequest, asked: Asked): Promise<string | undefined> {
+    const { decision, reason, error = "<nil>" } = await authorizer.authorize(askedOf(request.user, asked));
     return decision === "allow" ? undefined : `${reason}, ${error}`;
   }
 

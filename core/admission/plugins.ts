@@ -9,8 +9,8 @@
  *
  * Source: kubernetes v1.36 pkg/kubeapiserver/options/plugins.go
  */
+import { ifFound } from "../api/meta/if-found.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { isNotFound } from "../api/meta/status-error.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { EscalationCheck } from "../authz/escalation.ts";
@@ -115,7 +115,7 @@ function policyParamsOf({ client, authorizer, resourcesOf = builtInResourcesOf }
   const kinds = new Map([MUTATING_ADMISSION_POLICIES, VALIDATING_ADMISSION_POLICIES].map((ref) => [ref.plural, ref]));
   return policyParams({
     authorizer, resourcesOf,
-    policy: async (resource, name, signal) => await client.resource(kinds.get(resource)!).get({ metadata: { name } }, { signal }).catch((error: unknown) => { if (isNotFound(error)) return undefined; throw error; }) as Policy | undefined, // as it is now: what one was a moment ago might be read by others
+    policy: async (resource, name, signal) => await ifFound(client.resource(kinds.get(resource)!).get({ metadata: { name } }, { signal })) as Policy | undefined, // as it is now: what one was a moment ago might be read by others
   });
 }
 

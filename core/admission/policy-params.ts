@@ -11,6 +11,7 @@ import { compareText } from "../api/meta/compare-text.ts";
 import { forbidden } from "../api/meta/field-error.ts";
 import { parseApiVersion } from "../api/meta/gvk.ts";
 import { invalid } from "../api/meta/status-error.ts";
+import { type Asked, askedOf } from "../api/request/attributes.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { OwnerReferencesDeps } from "./owner-references.ts";
@@ -73,8 +74,8 @@ export function policyParams({ authorizer, resourcesOf, policy: find }: PolicyPa
     return { group, version, resource: resourcesOf({ group, version, kind })[0]?.plural };
   }
 
-  async function may(user: UserInfo, asked: { readonly verb: string; readonly group: string; readonly version: string; readonly resource: string; readonly namespace: string; readonly name: string }): Promise<{ readonly isAllowed: boolean; readonly error: string | undefined }> {
-    const { decision, error } = await authorizer.authorize({ isResource: true, subresource: "", path: "", user, ...asked });
+  async function may(user: UserInfo, asked: Asked): Promise<{ readonly isAllowed: boolean; readonly error: string | undefined }> {
+    const { decision, error } = await authorizer.authorize(askedOf(user, asked));
     return { isAllowed: decision === "allow", error };
   }
 }

@@ -12,6 +12,7 @@ import { goQuote } from "../api/meta/go-quote.ts";
 import { pathSegmentName } from "../api/meta/names.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { badRequest, forbidden, notFound, statusError, StatusError } from "../api/meta/status-error.ts";
+import { askedOf } from "../api/request/attributes.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
 import type { RuleResolver } from "./rbac.ts";
@@ -36,7 +37,7 @@ const EVERYTHING: readonly Rule[] = [{ verbs: ["*"], apiGroups: ["*"], resources
 
 export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver): (check: EscalationCheck) => Promise<void> {
   async function may(verb: "escalate" | "bind", user: UserInfo, target: { readonly resource: string; readonly namespace: string; readonly name: string; readonly group: string }): Promise<boolean> {
-    const { decision } = await authorizer.authorize({ isResource: true, verb, version: "*", subresource: "", path: "", user, ...target });
+    const { decision } = await authorizer.authorize(askedOf(user, { verb, version: "*", ...target }));
     return decision === "allow";
   }
 

@@ -3,9 +3,10 @@
  * an object that was made a moment ago.
  */
 import { goQuote } from "../api/meta/go-quote.ts";
+import { ifFound } from "../api/meta/if-found.ts";
 import { pathSegmentName } from "../api/meta/names.ts";
 import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
-import { isNotFound, statusError } from "../api/meta/status-error.ts";
+import { statusError } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "./client.ts";
 import type { Informer } from "./informer.ts";
 
@@ -22,12 +23,7 @@ export function lookup<T extends ApiObject>(informer: Informer<T>, resource: Res
       if (found || (!live && informer.synced)) return found;
       const wrong = pathSegmentName(name);
       if (wrong.length > 0) throw statusError({ code: 500, reason: "", message: `invalid resource name ${goQuote(name)}: [${wrong.join(" ")}]` });
-      try {
-        return await resource.get({ metadata: namespace === "" ? { name } : { name, namespace } }, { signal });
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      return await ifFound(resource.get({ metadata: namespace === "" ? { name } : { name, namespace } }, { signal }));
     },
   };
 }

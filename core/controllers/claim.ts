@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/controller_ref_manager.go
  */
+import { ifFound } from "../api/meta/if-found.ts";
 import { type ApiObject, controllerOf, controllerRef, isDeleting, namespaceOf } from "../api/meta/object-meta.ts";
 import { isInvalid, isNotFound } from "../api/meta/status-error.ts";
 import type { Index } from "../client/informer.ts";
@@ -64,11 +65,8 @@ export async function claim<T extends ApiObject, O extends ApiObject>({ owner, o
   async function adopt(object: Readonly<T>): Promise<void> {
     await (checked ??= checkOwner());
     const metadata = { uid: object.metadata.uid, ownerReferences: [controllerRef(owner)], ...(finalizers.length > 0 ? { finalizers } : {}) };
-    try {
-      claimed.push(await client.patch(object, "application/strategic-merge-patch+json", { metadata }, { signal }));
-    } catch (error) {
-      if (!isNotFound(error)) throw error; // gone since
-    }
+    const adopted = await ifFound(client.patch(object, "application/strategic-merge-patch+json", { metadata }, { signal }));
+    if (adopted) claimed.push(adopted); // else it is gone since
   }
 
   async function release(object: Readonly<T>): Promise<void> {

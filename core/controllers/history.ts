@@ -9,8 +9,9 @@
 import type { ControllerRevision } from "../api/gen/apps.v1.ts";
 import type { PodTemplateSpec } from "../api/gen/core.v1.ts";
 import { integerAfter } from "../api/meta/go-integer.ts";
+import { ifFound } from "../api/meta/if-found.ts";
 import { annotationsOf, type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
+import { isAlreadyExists } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { CompleteTemplate } from "./deps.ts";
@@ -126,7 +127,7 @@ export async function trimHistory(old: readonly Readonly<ControllerRevision>[], 
   for (const revision of old) {
     if (excess <= 0) return;
     if (inUse(revision)) continue;
-    await client.delete(revision, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    await ifFound(client.delete(revision, {}, { signal }));
     excess--;
   }
 }

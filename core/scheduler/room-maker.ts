@@ -85,12 +85,16 @@ export class RoomMaker {
   /** The pod would have a place, or room could be made for it; but its group does not get off. `nominatedNodeName`: "", it waits for no node; else nobody is told to go for it. */
   heldUp(tried: Tried, said: string, nominatedNodeName: string, leaving?: Leaving): void { this.#nowhere(tried, { room: { ...NO_ROOM, nominatedNodeName }, filters: "group", said, leaving }); }
 
-  /** Whoever has to go for a group is told to. */
+  /** Whoever has to go for a group is told to. Until they have been its pods are held back. */
   clear(group: Readonly<PodGroup>, victims: readonly Readonly<Pod>[], { attempts, profile, signal }: Pick<Tried, "profile" | "signal"> & { readonly attempts: readonly Attempt[] }): Leaving {
-    const { metrics, writes } = this.#parts;
+    const { metrics, writes, queue } = this.#parts, groups = this.#parts.groups!, key = keyOf(group);
     if (!victims.every(isDeleting)) metrics.preempted(victims.length);
-    const preemptor: Preemptor = { kind: "podgroup", key: keyOf(group), uid: group.metadata.uid, schedulerName: profile.schedulerName, priority: groupPriority(group) };
-    const leaving = this.#told(preemptor, { attempts, profile, signal }, { victims, node: CLUSTER });
+    const preemptor: Preemptor = { kind: "podgroup", key, uid: group.metadata.uid, schedulerName: profile.schedulerName, priority: groupPriority(group) };
+    groups.isCleared.add(key);
+    const leaving = this.#told(preemptor, { attempts, profile, signal }, { victims, node: CLUSTER }).finally(() => {
+      groups.isCleared.delete(key);
+      queue.regate("AssignedPodDelete", groups.keysOf(key));
+    });
     writes.add(leaving.then(() => {}));
     return leaving;
   }

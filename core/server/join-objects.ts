@@ -8,8 +8,8 @@
  */
 import { encodeYaml } from "../api/codec/yaml.ts";
 import type { ConfigMap } from "../api/gen/core.v1.ts";
+import { ifFound } from "../api/meta/if-found.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
-import { isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
 import { CLIENT_CA_KEY, CLUSTER_INFO, CLUSTER_SETTINGS, SERVER_CA_KEY } from "../client/cluster-objects.ts";
 import { CONFIG_MAPS } from "../client/resources.ts";
@@ -35,9 +35,7 @@ export async function ensureJoinObjects(client: Client, { server, serverCa, clie
 
 /** What is so already is not written: a webhook that would refuse it is not asked. */
 async function write(client: Client, object: NewObject<ConfigMap>, signal: AbortSignal): Promise<void> {
-  const found = await client.resource(CONFIG_MAPS).get({ metadata: { name: object.metadata.name!, namespace: object.metadata.namespace } }, { signal }).catch((error: unknown) => {
-    if (!isNotFound(error)) throw error;
-  });
+  const found = await ifFound(client.resource(CONFIG_MAPS).get({ metadata: { name: object.metadata.name!, namespace: object.metadata.namespace } }, { signal }));
   if (found && Bun.deepEquals(found.data, object.data)) return;
   await client.resource(CONFIG_MAPS).apply(object, { fieldManager: "coracle", force: true, signal });
 }

@@ -7,7 +7,8 @@
  */
 import type { Labels, Metrics } from "../observe/metrics.ts";
 import type { CacheCounts } from "../registry/generic/cache-counts.ts";
-import type { ResourceCache, WatchCache } from "../registry/generic/watch-cache.ts";
+import type { ResourceCache } from "../registry/generic/resource-cache.ts";
+import type { WatchCache } from "../registry/generic/watch-cache.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { ResourceSizes } from "./fairness/work-estimate.ts";
 

@@ -32,3 +32,8 @@ export interface PathAttributes {
 }
 
 export type Attributes = (ResourceAttributes | PathAttributes) & { readonly user: UserInfo };
+
+/** What is asked beside a request, of whoever makes it: whether it might refer to something, or change a part. What is left out is "". */
+export type Asked = Pick<ResourceAttributes, "verb" | "group" | "version" | "resource"> & Partial<Pick<ResourceAttributes, "subresource" | "namespace" | "name">>;
+
+export function askedOf(user: UserInfo, asked: Asked): Attributes { return { isResource: true, subresource: "", namespace: "", name: "", path: "", user, ...asked }; }

@@ -9,9 +9,9 @@
  * As with k3s' server/manifests, whose files work here.
  */
 import { parseApiVersion } from "../../api/meta/gvk.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { discover } from "../../client/discovery.ts";
 import { CONFIG_MAPS } from "../../client/resources.ts";
@@ -123,7 +123,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     const resource = resourceOf(one);
     if (!resource) return; // and with its kind all its objects
     const { namespace, name } = one;
-    await client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    await ifFound(client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call));
   }
 
   /** What the other files ask for as they are now: an object may move from one to another. */
@@ -135,10 +135,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   }
 
   function inventory({ signal }: Call): Promise<Readonly<ConfigMap> | undefined> {
-    return configMaps.get(INVENTORY, { signal }).catch((error: unknown) => {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    });
+    return ifFound(configMaps.get(INVENTORY, { signal }));
   }
 
   async function remember(file: string, asked: readonly Asked[], call: Call): Promise<void> {

@@ -15,8 +15,9 @@
  */
 import type { AttachedVolume, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, keyOf, type NewObject, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
 import { sameValue } from "../conditions.ts";
@@ -176,9 +177,7 @@ export function attachDetachController({ client, informers, events, clock, metri
 
   async function remove(one: Readonly<VolumeAttachment>, node: Readonly<Node> | undefined, signal: AbortSignal): Promise<void> {
     const { name, uid } = one.metadata;
-    await attachmentClient.delete(one, { preconditions: { uid } }, { signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    await ifFound(attachmentClient.delete(one, { preconditions: { uid } }, { signal }));
     countForced(node, name);
     await attachments.sawDeleted([one], signal);
   }

@@ -7,8 +7,8 @@
  */
 import type { SubjectAccessReview } from "../../api/gen/authorization.v1.ts";
 import type { CertificateSigningRequest, CertificateSigningRequestCondition } from "../../api/gen/certificates.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { keyOf, objectKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, NODES } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -80,7 +80,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
     const machine = machineOfRequest(csr);
     for (const other of requests.by(BY_NODE_NAME, nodeNameOf(csr))) {
       if (other.metadata.uid === csr.metadata.uid || other.spec.username !== csr.spec.username || machineOfRequest(other) !== machine || !other.status?.conditions?.some((one) => one.type === "Denied" && one.reason === reason)) continue;
-      await requestClient.delete(other, { preconditions: { uid: other.metadata.uid } }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+      await ifFound(requestClient.delete(other, { preconditions: { uid: other.metadata.uid } }, { signal }));
     }
   }
 
@@ -219,7 +219,7 @@ export function csrCleanerController({ client, informers, clock }: Deps): Contro
       if (csr === undefined || endsMs === undefined) return;
       const leftMs = endsMs - clock.nowMs();
       if (leftMs > 0) return { againInMs: leftMs };
-      await requestClient.delete(csr, { preconditions: { uid: csr.metadata.uid } }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+      await ifFound(requestClient.delete(csr, { preconditions: { uid: csr.metadata.uid } }, { signal }));
     },
   };
 }

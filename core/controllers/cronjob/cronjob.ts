@@ -10,6 +10,7 @@ import type { CronJob, CronJobStatus, Job } from "../../api/gen/batch.v1.ts";
 import type { ObjectReference } from "../../api/gen/core.v1.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { CRON_JOBS, JOBS } from "../../client/resources.ts";
@@ -96,10 +97,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     }
     for (const { uid, name = "" } of [...draft.active]) {
       if (own.some((job) => job.metadata.uid === uid)) continue;
-      const live = await jobClient.get({ metadata: { name, namespace: namespaceOf(cron) } }, { signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-        return undefined;
-      });
+      const live = await ifFound(jobClient.get({ metadata: { name, namespace: namespaceOf(cron) } }, { signal }));
       if (live !== undefined && live.metadata.uid === uid) continue;
       recorder.event(cron, "Normal", "MissingJob", `Active job went missing: ${name}`);
       draft.active = draft.active.filter((one) => one.uid !== uid);

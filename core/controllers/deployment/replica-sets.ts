@@ -6,8 +6,9 @@
  */
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import { findCondition } from "../../api/meta/conditions.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, controllerOf, controllerRef, type NewObject, namespaceOf } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import { REPLICA_SETS } from "../../client/resources.ts";
 import { sameValue, withCondition } from "../conditions.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -106,7 +107,7 @@ export function setWriter({ client, informers, clock, recorder }: Pick<Controlle
 
   async function cleanUp(draft: Draft, old: readonly Set[], signal: AbortSignal): Promise<void> {
     for (const set of planCleanup(draft, old)) {
-      await setClient.delete(set, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+      await ifFound(setClient.delete(set, {}, { signal }));
     }
   }
 

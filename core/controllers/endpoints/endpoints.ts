@@ -4,8 +4,8 @@
  * Source: kubernetes v1.36 pkg/controller/endpoint
  */
 import type { Endpoints } from "../../api/gen/core.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, keyOf, labelsOf, namespaceOf, type NewObject } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { isOurSlice } from "../../client/our-slices.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES } from "../../client/resources.ts";
 import { type Controller, itself, mapped, nameOfKey, type Watch } from "../controller.ts";
@@ -58,7 +58,7 @@ export function endpointsController({ client, informers, events }: Pick<Controll
       const held = endpoints.get(key);
       if (service === undefined) {
         triggers.forget(key);
-        await endpointsClient.delete(nameOfKey(key), {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+        await ifFound(endpointsClient.delete(nameOfKey(key), {}, { signal }));
         return;
       }
       const own = selectsPods(service) ? [] : slices.by(SLICES_BY_SERVICE, key).filter(isOurSlice);

@@ -1,6 +1,6 @@
 /** Carries out a SlicePlan, and waits until the informer has seen it. */
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
@@ -31,7 +31,7 @@ export async function writeSlices({ create, update, remove }: SlicePlan, { clien
     if (mayCreate) for (const slice of create) written.push(await attempt("create", client.create(slice, { signal })));
     for (const slice of update) written.push(await attempt(`update ${slice.metadata.name}`, client.update(slice, { signal })));
     for (const slice of remove) {
-      await attempt(`delete ${slice.metadata.name}`, client.delete(slice, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; }));
+      await attempt(`delete ${slice.metadata.name}`, ifFound(client.delete(slice, {}, { signal })));
       removed.push(slice);
     }
   } catch (error) {

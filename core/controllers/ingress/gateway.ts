@@ -6,8 +6,9 @@
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { type ApiObject, keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import { CONFIG_MAPS, INGRESS_CLASSES, INGRESSES, NAMESPACES, SECRETS, SERVICES } from "../../client/resources.ts";
 import { authorityNames, authorityProblem, type PlannedAncestor } from "../../ingress/backend-tls.ts";
@@ -81,7 +82,7 @@ export function gatewayController({ client, informers, clock, source, reserved }
   async function write<T extends ApiObject>(resource: ResourceClient<T>, object: T, status: unknown, signal: AbortSignal): Promise<void> {
     const before = (object as { readonly status?: unknown }).status;
     if (Bun.deepEquals(JSON.parse(JSON.stringify(before ?? {})), JSON.parse(JSON.stringify(status)))) return;
-    await resource.updateStatus({ ...object, status }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    await ifFound(resource.updateStatus({ ...object, status }, { signal }));
   }
 
   /** A condition keeps its time as long as it keeps its status. */

@@ -11,8 +11,9 @@ import { isDeepStrictEqual } from "node:util";
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { Ingress } from "../../api/gen/networking.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { isOurNode } from "../../client/our-nodes.ts";
 import { INGRESS_SLICE_MANAGER } from "../../client/our-slices.ts";
@@ -77,11 +78,7 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
 
   async function remove(service: Readonly<Service>, signal: AbortSignal): Promise<void> {
     if (service.metadata.deletionTimestamp !== undefined) return;
-    try {
-      await serviceClient.delete(service, { preconditions: { uid: service.metadata.uid } }, { signal });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
-    }
+    await ifFound(serviceClient.delete(service, { preconditions: { uid: service.metadata.uid } }, { signal }));
     return services.sawDeleted([service], signal);
   }
 

@@ -9,6 +9,7 @@
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
 import { isReady } from "../../api/meta/conditions.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
@@ -118,9 +119,6 @@ export function localStorageController({ client, informers, events, directories 
   /** Our copy may be old: before a node counts as gone, the server is asked. */
   async function nodeNamed(name: string, signal: AbortSignal): Promise<Readonly<Node> | undefined> {
     const known = nodes.get(name as ObjectKey);
-    return known ?? await nodeClient.get({ metadata: { name } }, { signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      return undefined;
-    });
+    return known ?? await ifFound(nodeClient.get({ metadata: { name } }, { signal }));
   }
 }

@@ -1,5 +1,6 @@
 /** What is written of nodes and their pods. A node that has changed meanwhile, or is gone, is left to the next look. */
 import type { Node, NodeCondition, Pod, Taint } from "../../api/gen/core.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events.ts";
@@ -63,12 +64,7 @@ export class NodeWriter {
     if (ready === undefined || ready.status === "False") return;
     const condition = { ...ready, status: "False", lastTransitionTime: timestamp(this.#clock.nowMs()) };
     const conditions = (pod.status?.conditions ?? []).map((one) => (one === ready ? condition : one));
-    try {
-      await this.#pods.updateStatus({ ...pod, status: { ...pod.status, conditions } }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return;
-      throw error;
-    }
+    await ifFound(this.#pods.updateStatus({ ...pod, status: { ...pod.status, conditions } }, { signal }));
     this.#recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready");
   }
 }

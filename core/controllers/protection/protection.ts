@@ -10,8 +10,8 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttributesClass } from "../../api/gen/storage.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { type ApiObject, hasFinalizer, isControlledBy, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_GROUPS, PODS, VOLUME_ATTRIBUTES_CLASSES } from "../../client/resources.ts";
@@ -143,8 +143,6 @@ function protection<T extends ApiObject>(informer: Informer<T>, client: Resource
   };
 
   async function write(object: Readonly<T>, finalizers: string[], signal: AbortSignal): Promise<void> {
-    await client.update({ ...object, metadata: { ...object.metadata, finalizers } }, { signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-    });
+    await ifFound(client.update({ ...object, metadata: { ...object.metadata, finalizers } }, { signal }));
   }
 }

@@ -12,6 +12,7 @@
  */
 import type { Pod, PodResourceClaim, PodResourceClaimStatus } from "../../api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../api/gen/resource.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, controllerOf, isControlledBy, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { claimStatusesOf } from "../../api/meta/pod-references.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
@@ -156,10 +157,7 @@ function resourceClaimController({ client, informers }: Deps): Controller {
     const found = new Map<string, Readonly<Pod>>();
     for (const one of (claim.status?.reservedFor ?? []).filter(isPod)) {
       const known = pods.get(objectKey(namespaceOf(claim), one.name));
-      const pod = known ?? (await client.resource(PODS).get({ metadata: { name: one.name, namespace: namespaceOf(claim) } }, { signal }).catch((error: unknown) => {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }));
+      const pod = known ?? (await ifFound(client.resource(PODS).get({ metadata: { name: one.name, namespace: namespaceOf(claim) } }, { signal })));
       if (pod?.metadata.uid === one.uid) found.set(one.uid, pod);
     }
     return found;

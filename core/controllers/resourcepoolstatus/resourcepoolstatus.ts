@@ -8,8 +8,8 @@
 import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import type { Condition } from "../../api/gen/meta.v1.ts";
 import type { PoolStatus, ResourcePoolStatusRequest } from "../../api/gen/resource.v1alpha3.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { RESOURCE_CLAIMS, RESOURCE_POOL_STATUS_REQUESTS, RESOURCE_SLICES } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
@@ -39,7 +39,7 @@ export function resourcePoolStatusController({ client, informers, clock, metrics
       const request = requests.get(key);
       if (!request) return;
       const leftMs = expiresMs(request) - clock.nowMs();
-      if (leftMs < 0) return await requestClient.delete(request, { preconditions: { uid: request.metadata.uid } }, { signal }).then(() => undefined, unlessGone);
+      if (leftMs < 0) return void await ifFound(requestClient.delete(request, { preconditions: { uid: request.metadata.uid } }, { signal }));
       const untilGone = { againInMs: Math.min(leftMs, PENDING_MS) + 1 };
       if (request.status) return untilGone;
       const startMs = clock.uptimeMs();
@@ -58,10 +58,6 @@ export function resourcePoolStatusController({ client, informers, clock, metrics
       }
     },
   };
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
 }
 
 /** By the server's clock. */

@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/controller/serviceaccount/tokens_controller.go
  */
 import type { Secret, ServiceAccount } from "../../api/gen/core.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import { SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
@@ -63,10 +64,7 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
       const uid = annotations[UID_ANNOTATION];
       const isIts = (one: Readonly<ServiceAccount>): boolean => uid === undefined || uid === "" || uid === one.metadata.uid;
       // Before a Secret is deleted for want of its account, ask: our copy may be old, or of the account of before.
-      const account = cached !== undefined && isIts(cached) ? cached : (await accountClient.get({ metadata: { namespace: namespaceOf(secret), name } }, { signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-        return undefined;
-      }));
+      const account = cached !== undefined && isIts(cached) ? cached : (await ifFound(accountClient.get({ metadata: { namespace: namespaceOf(secret), name } }, { signal })));
       if (account === undefined || !isIts(account)) {
         const preconditions = { uid: secret.metadata.uid, resourceVersion: secret.metadata.resourceVersion };
         await secretClient.delete(secret, { preconditions }, { signal }).catch((error: unknown) => { if (!isNotFound(error) && !isConflict(error)) throw error; });
@@ -90,7 +88,7 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
     const uid = annotationsOf(secret)[UID_ANNOTATION] || account?.metadata.uid;
     if (account === undefined || uid !== account.metadata.uid || !account.secrets?.some(({ name }) => name === secret.metadata.name)) return;
     const left = account.secrets.filter(({ name }) => name !== secret.metadata.name);
-    await accountClient.update({ ...account, secrets: left }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    await ifFound(accountClient.update({ ...account, secrets: left }, { signal }));
   }
 }
 

@@ -8,8 +8,9 @@
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { IPAddress } from "../../api/gen/networking.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { objectKey, type ObjectKey, splitKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { IP_ADDRESSES, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
 import { type Controller, itself, mapped, nameOfKey, type Next } from "../controller.ts";
@@ -75,17 +76,13 @@ export function serviceAddressController({ client, informers, events, clock, nod
 
   /** Informers do not hear of a Service and its IPAddress at the same time: what comes and goes with one may not have come or gone for the other. */
   async function isNeeded({ metadata }: Readonly<Service>, { type, address }: Exclude<ServiceStep, { readonly type: "tell" }>, signal: AbortSignal): Promise<boolean> {
-    if (type === "create" && (await addressClient.get(nameOfKey(objectKey("", address)), { signal }).catch(orNothing))) return false;
-    const now = await serviceClient.get(nameOfKey(objectKey(metadata.namespace ?? "", metadata.name)), { signal }).catch(orNothing);
+    if (type === "create" && (await ifFound(addressClient.get(nameOfKey(objectKey("", address)), { signal })))) return false;
+    const now = await ifFound(serviceClient.get(nameOfKey(objectKey(metadata.namespace ?? "", metadata.name)), { signal }));
     return now !== undefined && addressesOf(now).includes(address);
   }
 
   async function remove(address: Readonly<IPAddress>, signal: AbortSignal): Promise<void> {
-    await addressClient.delete(address, { preconditions: { uid: address.metadata.uid } }, { signal }).catch(orNothing);
+    await ifFound(addressClient.delete(address, { preconditions: { uid: address.metadata.uid } }, { signal }));
     await addresses.sawDeleted([address], signal);
   }
-}
-
-function orNothing(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
 }

@@ -6,8 +6,8 @@
  */
 import type { IPAddress, ServiceCIDR } from "../../api/gen/networking.v1.ts";
 import { findCondition } from "../../api/meta/conditions.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { hasFinalizer, isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { IP_ADDRESSES, SERVICE_CIDRS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { type Cidr, cidrContains, parseCidr, parseIp } from "../../net/cidr.ts";
@@ -71,9 +71,7 @@ export function serviceCidrController({ client, informers, events, clock }: Pick
       if (isNeeded(range, { ranges: ranges.list(), addresses: addresses.list() })) return await tell(range, IN_USE, signal);
       const leftMs = graceLeftMs(Date.parse(range.metadata.deletionTimestamp!), clock.nowMs());
       if (leftMs > 0) return { againInMs: leftMs };
-      await rangeClient.patch(range, "application/strategic-merge-patch+json", { metadata: { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } }, { signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error;
-      });
+      await ifFound(rangeClient.patch(range, "application/strategic-merge-patch+json", { metadata: { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } }, { signal }));
     },
   };
 

@@ -5,7 +5,8 @@
  */
 import type { StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-error.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
+import { isAlreadyExists, isConflict } from "../../api/meta/status-error.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import { PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -44,7 +45,7 @@ export function stepControl({ client, informers, recorder, claims }: Pick<Contro
           written.push(await told(set, "Update", step.pod.metadata.name, claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal).then(() => podClient.update(step.next, { signal })), isConflict));
           return;
         case "delete":
-          await told(set, "Delete", step.pod.metadata.name, podClient.delete(step.pod, { preconditions: { uid: step.pod.metadata.uid } }, { signal }).catch(unlessGone));
+          await told(set, "Delete", step.pod.metadata.name, ifFound(podClient.delete(step.pod, { preconditions: { uid: step.pod.metadata.uid } }, { signal })));
           removed.push(step.pod);
       }
     };
@@ -82,9 +83,4 @@ export function stepControl({ client, informers, recorder, claims }: Pick<Contro
   }
 
   return { carryOut };
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!isNotFound(error)) throw error;
-  return undefined;
 }

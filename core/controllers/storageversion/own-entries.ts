@@ -6,7 +6,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import type { ServerStorageVersion, StorageVersion } from "../../api/gen/apiserverinternal.v1alpha1.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import type { Client } from "../../client/client.ts";
 import { LEASES, STORAGE_VERSIONS } from "../../client/resources.ts";
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
@@ -29,10 +29,9 @@ interface Options {
 
 export function ownStorageVersions({ client, clock, log, serverId, entries }: Options): Runnable {
   const versions = client.resource(STORAGE_VERSIONS), leases = client.resource(LEASES);
-  const absent = (error: unknown): undefined => { if (!isNotFound(error)) throw error; };
 
   async function tell(name: string, entry: Omit<ServerStorageVersion, "apiServerID">, signal: AbortSignal): Promise<void> {
-    const found = await versions.get({ metadata: { name } }, { signal }).catch(absent)
+    const found = await ifFound(versions.get({ metadata: { name } }, { signal }))
       ?? await versions.create({ apiVersion: "internal.apiserver.k8s.io/v1alpha1", kind: "StorageVersion", metadata: { name }, spec: {} }, { signal });
     const before = found.status?.storageVersions ?? [], after = entriesWith(before, { apiServerID: serverId, ...entry });
     if (isDeepStrictEqual(before, after)) return;
@@ -42,7 +41,7 @@ export function ownStorageVersions({ client, clock, log, serverId, entries }: Op
   /** False: not all is said. */
   async function tellAll(signal: AbortSignal): Promise<boolean> {
     try {
-      if (!await leases.get({ metadata: { namespace: "kube-system", name: serverId } }, { signal }).catch(absent)) return false;
+      if (!await ifFound(leases.get({ metadata: { namespace: "kube-system", name: serverId } }, { signal }))) return false;
       for (const [name, entry] of entries) await tell(name, entry, signal);
       return true;
     } catch (error) {

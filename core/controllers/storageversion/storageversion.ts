@@ -8,8 +8,8 @@
  */
 import type { Lease } from "../../api/gen/coordination.v1.ts";
 import type { ServerStorageVersion, StorageVersion } from "../../api/gen/apiserverinternal.v1alpha1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { LEASES, STORAGE_VERSIONS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
@@ -24,14 +24,13 @@ function isServers(lease: Readonly<Lease> | undefined): boolean { return lease?.
 export function storageVersionControllers({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller[] {
   const leases = informers.of(LEASES), versions = informers.of(STORAGE_VERSIONS);
   const leaseClient = client.resource(LEASES), versionClient = client.resource(STORAGE_VERSIONS);
-  const absent = (error: unknown): undefined => { if (!isNotFound(error)) throw error; };
 
-  const leaseOf = async (name: string, signal: AbortSignal): Promise<Readonly<Lease> | undefined> => await leaseClient.get({ metadata: { namespace: NAMESPACE, name } }, { signal }).catch(absent);
+  const leaseOf = async (name: string, signal: AbortSignal): Promise<Readonly<Lease> | undefined> => await ifFound(leaseClient.get({ metadata: { namespace: NAMESPACE, name } }, { signal }));
 
   async function keep(version: Readonly<StorageVersion>, stays: (entry: ServerStorageVersion) => boolean, signal: AbortSignal): Promise<void> {
     const entries = version.status?.storageVersions ?? [], left = entries.filter(stays);
     if (left.length === entries.length) return;
-    if (left.length === 0) await versionClient.delete(version, { preconditions: { uid: version.metadata.uid, resourceVersion: version.metadata.resourceVersion } }, { signal }).catch(absent);
+    if (left.length === 0) await ifFound(versionClient.delete(version, { preconditions: { uid: version.metadata.uid, resourceVersion: version.metadata.resourceVersion } }, { signal }));
     else await versionClient.updateStatus({ ...version, status: statusWith(version, left, timestamp(clock.nowMs())) }, { signal });
   }
 
@@ -53,7 +52,7 @@ export function storageVersionControllers({ client, informers, clock }: Pick<Con
     async reconcile(key, { signal }) {
       const named = versions.get(key)?.status?.storageVersions ?? [];
       if (named.every(({ apiServerID = "" }) => isServers(leases.get(objectKey(NAMESPACE, apiServerID))))) return;
-      const version = await versionClient.get(nameOfKey(key), { signal }).catch(absent);
+      const version = await ifFound(versionClient.get(nameOfKey(key), { signal }));
       if (!version) return;
       const gone = new Set<string>();
       for (const { apiServerID = "" } of version.status?.storageVersions ?? []) if (!isServers(await leaseOf(apiServerID, signal))) gone.add(apiServerID);

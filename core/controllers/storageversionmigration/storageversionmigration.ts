@@ -11,8 +11,9 @@
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "../../api/gen/apiextensions.v1.ts";
 import type { StorageVersionMigration } from "../../api/gen/storagemigration.v1beta1.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { type NewObject, objectKey, type ObjectKey, splitKey } from "../../api/meta/object-meta.ts";
-import { isConflict, isNotFound, reasonOf } from "../../api/meta/status-error.ts";
+import { isConflict, reasonOf } from "../../api/meta/status-error.ts";
 import { discover, type ServedResource } from "../../client/discovery.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, STORAGE_VERSION_MIGRATIONS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -40,7 +41,7 @@ function runner({ client, informers, clock }: Deps): Controller {
 
   /** Of the resource that is named so, if it is one of a definition. The version is named: what has changed meanwhile is looked at again. */
   async function tellDefinition(name: string, statusOf: (definition: Readonly<CustomResourceDefinition>) => Partial<CustomResourceDefinitionStatus>, signal: AbortSignal): Promise<void> {
-    const definition = await definitions.get({ metadata: { name } }, { signal }).catch((error: unknown) => { if (isNotFound(error)) return undefined; throw error; });
+    const definition = await ifFound(definitions.get({ metadata: { name } }, { signal }));
     if (definition === undefined) return;
     const draft = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name, resourceVersion: definition.metadata.resourceVersion }, status: statusOf(definition) } as unknown as NewObject<CustomResourceDefinition>;
     await definitions.apply(draft, { fieldManager: RUNNER, force: true, subresource: "status", signal });

@@ -4,8 +4,8 @@
  * Source: kubernetes v1.36 pkg/controller/certificates/clustertrustbundlepublisher
  */
 import { createHash } from "node:crypto";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { CLUSTER_TRUST_BUNDLES } from "../../client/resources.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { type Controller, mapped, whenTold } from "../controller.ts";
@@ -34,7 +34,7 @@ export function trustBundleController({ client, informers, rootCa, onRootCa }: D
       if (!held) await bundles.caughtUp([await bundleClient.create({ apiVersion: "certificates.k8s.io/v1beta1", kind: "ClusterTrustBundle", metadata: { name }, spec: { signerName: SIGNER, trustBundle } }, { signal })], signal);
       else if (held.spec.trustBundle !== trustBundle) await bundles.caughtUp([await bundleClient.update({ ...held, spec: { ...held.spec, trustBundle } }, { signal })], signal);
       await settleAll([...bundles.list()].filter(({ metadata }) => metadata.name !== name).map(async (other) => {
-        await bundleClient.delete(other, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+        await ifFound(bundleClient.delete(other, {}, { signal }));
       }));
     },
   };

@@ -4,8 +4,8 @@
  * API:    https://kubernetes.io/docs/reference/labels-annotations-taints/#node-alpha-kubernetes-io-ttl
  * Source: kubernetes v1.36 pkg/controller/ttl/ttl_controller.go
  */
+import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, isDeleting } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES } from "../../client/resources.ts";
 import { type Controller, itself } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -27,11 +27,8 @@ export function ttlController({ client, informers }: Pick<ControllerDeps, "clien
       const ttl = String(ttlSecondsOf(step));
       const node = nodes.get(key);
       if (node === undefined || isDeleting(node) || annotationsOf(node)[TTL] === ttl) return;
-      try {
-        await nodes.caughtUp([await nodeClient.patch(node, "application/merge-patch+json", { metadata: { annotations: { [TTL]: ttl } } }, { signal })], signal);
-      } catch (error) {
-        if (!isNotFound(error)) throw error; // the node went meanwhile
-      }
+      const written = await ifFound(nodeClient.patch(node, "application/merge-patch+json", { metadata: { annotations: { [TTL]: ttl } } }, { signal }));
+      if (written) await nodes.caughtUp([written], signal);
     },
   };
 }

@@ -14,9 +14,9 @@
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { DEFAULT_CLASS_ANNOTATIONS } from "../../api/meta/default-class.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
 import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
-import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
@@ -123,10 +123,7 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
     const known = claims.get(objectKey(namespace, name));
     if (known?.metadata.uid === uid) return known;
     if (known === undefined && (status?.phase === "Released" || status?.phase === "Failed")) return undefined;
-    const fresh = await claimClient.get({ metadata: { namespace, name } }, { signal }).catch((error: unknown) => {
-      if (!isNotFound(error)) throw error;
-      return undefined;
-    });
+    const fresh = await ifFound(claimClient.get({ metadata: { namespace, name } }, { signal }));
     return fresh?.metadata.uid === uid ? fresh : undefined;
   }
 }

@@ -13,7 +13,7 @@
  */
 import type { Revision } from "../../../storage/store.ts";
 import type { CacheEvent, Topic } from "./audience.ts";
-import type { ResourceCache } from "./watch-cache.ts";
+import type { ResourceCache } from "./resource-cache.ts";
 
 /** Events a consumer may lag behind before its watch is ended: bounds memory when a client stops reading. */
 const LAG_MAX = 16_384;

@@ -10,7 +10,8 @@ import type { OwnTexts } from "./resource.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StoredForm, WriteOptions } from "./stored-resource.ts";
 import { unreadable } from "./unreadable.ts";
-import type { ResourceCache, WatchCache } from "./watch-cache.ts";
+import type { ResourceCache } from "./resource-cache.ts";
+import type { WatchCache } from "./watch-cache.ts";
 
 interface Deps {
   readonly store: Store;

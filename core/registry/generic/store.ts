@@ -34,7 +34,8 @@ import type { DeletingOptions, StoredResource, UpdateOptions, WriteOptions, Writ
 import type { Target } from "./target.ts";
 import { unlessUnreadable, unreadable } from "./unreadable.ts";
 import { updateOnce } from "./update.ts";
-import { ROOT, type ResourceCache, type WatchCache } from "./watch-cache.ts";
+import type { ResourceCache } from "./resource-cache.ts";
+import { ROOT, type WatchCache } from "./watch-cache.ts";
 
 interface Deps {
   readonly store: Store;

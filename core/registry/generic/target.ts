@@ -4,7 +4,7 @@ import type { Random } from "../../lifecycle/random.ts";
 import type { Commits } from "./commits.ts";
 import type { Resource } from "./resource.ts";
 import type { StoredResource } from "./stored-resource.ts";
-import type { ResourceCache } from "./watch-cache.ts";
+import type { ResourceCache } from "./resource-cache.ts";
 
 export interface Target {
   readonly resource: StoredResource;

@@ -1,5 +1,6 @@
 /** Keeps FlowSchemas and PriorityLevelConfigurations as they should be, tells of each FlowSchema whether its level exists, and has seats lent every ten seconds. */
 import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import type { ApiObject, NewObject } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
@@ -54,9 +55,7 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
         continue;
       }
       const said = { apiVersion: "flowcontrol.apiserver.k8s.io/v1", kind: "FlowSchema", metadata: { name }, status: { conditions: [{ ...condition, lastTransitionTime: timestamp(clock.nowMs()) }] } };
-      await schemaClient.apply(said as unknown as NewObject<FlowSchema>, { signal, fieldManager: FIELD_MANAGER, force: true, subresource: "status" }).catch((error: unknown) => {
-        if (!isNotFound(error)) throw error; // gone meanwhile
-      });
+      await ifFound(schemaClient.apply(said as unknown as NewObject<FlowSchema>, { signal, fieldManager: FIELD_MANAGER, force: true, subresource: "status" })); // gone meanwhile
     }
     return all;
   }

@@ -3,6 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { badRequest, isNotFound, notFound, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
@@ -159,12 +160,8 @@ async function endpointsOf({ info, server, signal }: Scope, name: string): Promi
 }
 
 async function podNamed({ info, server, signal }: Scope, name: string): Promise<Readonly<Pod> | undefined> {
-  try {
-    return (await server.registry.storeOf("", "pods")!.get(info.namespace, name, signal)).object as unknown as Readonly<Pod>;
-  } catch (error) {
-    if (isNotFound(error)) return undefined;
-    throw error;
-  }
+  const entry = await ifFound(server.registry.storeOf("", "pods")!.get(info.namespace, name, signal));
+  return entry?.object as unknown as Readonly<Pod> | undefined;
 }
 
 function rotated<T>(items: readonly T[], share: number): readonly T[] {

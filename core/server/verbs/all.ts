@@ -1,7 +1,9 @@
 /** Which function answers which verb of a stored resource. */
 import type { ResourceHandler } from "../scope.ts";
 import { deleteCollection, deleteObject } from "./delete.ts";
-import { getObject, listObjects, watchObjects } from "./read.ts";
+import { getObject } from "./get.ts";
+import { listObjects } from "./list.ts";
+import { watchObjects } from "./watch.ts";
 import { createObject, patchObject, updateObject } from "./write.ts";
 
 export const VERBS: Readonly<Record<string, ResourceHandler>> = {

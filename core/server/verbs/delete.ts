@@ -19,7 +19,7 @@ import { UNSAFE_DELETION } from "../../registry/generic/unreadable.ts";
 import { type Answer, stored } from "../answer.ts";
 import type { Scope } from "../scope.ts";
 import { listingOf } from "./options.ts";
-import { listObjects } from "./read.ts";
+import { listObjects } from "./list.ts";
 import { writeOptions } from "./write.ts";
 import { type DeleteQuery, deleteQueryOf, deleteRequestOf, IGNORE } from "./write-options.ts";
 

@@ -10,6 +10,7 @@ import { copyOf } from "../../api/meta/copy.ts";
 import { dns1123Subdomain, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, notAllowed } from "../../api/meta/status-error.ts";
+import { askedOf } from "../../api/request/attributes.ts";
 import { isRequestTooLarge } from "../../registry/generic/commits.ts";
 import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 import type { Permissions, WriteContext } from "../../registry/generic/resource.ts";
@@ -22,7 +23,7 @@ import { bodyReader, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";
 import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
-import { subresourceOf, viewAnswer } from "./read.ts";
+import { subresourceOf, viewAnswer } from "./view.ts";
 import { type DeleteQuery, type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
@@ -228,7 +229,7 @@ function permissionsOf({ info, user, server }: Scope): Permissions {
   return {
     verb,
     async refusal(asked) {
-      const { decision, reason } = await server.authorizer.authorize({ isResource: true, group, version, resource, path: "", user, ...asked });
+      const { decision, reason } = await server.authorizer.authorize(askedOf(user, { group, version, resource, ...asked }));
       return decision === "allow" ? undefined : notAllowed({ user: user.name, group, resource, ...asked }, reason).message;
     },
   };

@@ -5,7 +5,8 @@
  */
 import type { CSINode, CSINodeDriver } from "../../../core/api/gen/storage.v1.ts";
 import type { Node } from "../../../core/api/gen/core.v1.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../../core/api/meta/status-error.ts";
+import { ifFound } from "../../../core/api/meta/if-found.ts";
+import { isAlreadyExists, isConflict } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { CSI_NODES, NODES } from "../../../core/client/resources.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -43,11 +44,11 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
   /** One that a Node of the same name left behind is made anew: it would be collected with that. */
   async function ensure(signal: AbortSignal): Promise<Readonly<CSINode>> {
     const { metadata: { uid } } = await nodes.get(name, { signal });
-    const found = await csiNodes.get(name, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    const found = await ifFound(csiNodes.get(name, { signal }));
     if (found?.metadata.ownerReferences?.some((owner) => owner.kind === "Node" && owner.name === nodeName && owner.uid === uid)) return await withMigrated(found, signal);
     if (found) {
       log.info("CSINode of an earlier Node is made anew", { node: nodeName });
-      await csiNodes.delete({ metadata: found.metadata }, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+      await ifFound(csiNodes.delete({ metadata: found.metadata }, {}, { signal }));
     }
     const metadata = { name: nodeName, annotations: { [MIGRATED]: MIGRATED_PLUGINS }, ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] };
     try {

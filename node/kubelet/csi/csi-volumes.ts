@@ -14,7 +14,7 @@ import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
-import { isNotFound } from "../../../core/api/meta/status-error.ts";
+import { ifFound } from "../../../core/api/meta/if-found.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
 import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import { podReference } from "../pod-spec.ts";
@@ -138,12 +138,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
   }
 
   async function driverObject(name: string, signal: AbortSignal): Promise<Readonly<CSIDriver> | undefined> {
-    try {
-      return await client.resource(CSI_DRIVERS).get({ metadata: { name } }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return undefined;
-      throw error;
-    }
+    return await ifFound(client.resource(CSI_DRIVERS).get({ metadata: { name } }, { signal }));
   }
 
   async function tearDown(podUid: string, signal: AbortSignal): Promise<void> {

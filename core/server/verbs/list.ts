@@ -1,0 +1,100 @@
+/**
+ * list: from the one copy of the world, unless a page goes on from another or an exact version is asked for; those go back to the store.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/storage/cacher/delegator/interface.go ShouldDelegateList
+ */
+import type { ListMeta } from "../../api/meta/object-meta.ts";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, LIST_EXPIRED, resourceExpired } from "../../api/meta/status-error.ts";
+import type { Cached } from "../../registry/generic/cached.ts";
+import type { Selection } from "../../registry/generic/selection.ts";
+import type { ListAnswer } from "../answer.ts";
+import type { Scope } from "../scope.ts";
+import { decodeContinue, encodeContinue } from "./continue-token.ts";
+import { type Listing, listingOf, type ListOptions } from "./options.ts";
+import { reach } from "./reach.ts";
+import { converted, initialized, objectsOf, readyToSelect, selectedNow } from "./selected-now.ts";
+
+/** `forDeletion`: of what is to go, which is not read from upstream's cache. */
+export async function listObjects(scope: Scope, { forDeletion = false }: { readonly forDeletion?: boolean } = {}): Promise<ListAnswer> {
+  const { served, server: { cache }, signal } = scope, listing = listingOf(scope);
+  const { options, selection, isOne } = listing;
+  if (options.continue !== "") {
+    const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
+    if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
+    await cache.fresh(signal);
+    return listFrom(scope, options.resourceVersion === "0" ? { ...options, limit: 0 } : options, selection, { revision: revision < 0 ? cache.revision : revision, after });
+  }
+  // pages of a list that names a version are of exactly that version, if nothing else is said; one object has no pages
+  const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && !isOne && Number(options.resourceVersion) > 0);
+  if (!isExact) return listNow(scope, listing, forDeletion);
+  await reach(scope, options.resourceVersion); // said as it was asked: a number here is not as large as one there may be
+  return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
+}
+
+async function listNow(scope: Scope, { options, selection }: Listing, forDeletion: boolean): Promise<ListAnswer> {
+  const { served, signal } = scope;
+  const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
+  await reachToList(scope, options.resourceVersion);
+  signal.throwIfAborted();
+  const isCached = selection.matches !== undefined || selection.name !== undefined || (!forDeletion && limit === 0); // pages of all there is are not
+  if (isCached) await initialized(scope);
+  let looked = 0;
+  const { revision, found } = await selectedNow(scope, selection, { isCached, looked: (objects) => (looked = objects) });
+  const entries = limit > 0 ? found.slice(0, limit) : found;
+  served.store!.cache.counts.list(selection.nodeName === undefined ? "" : "f:spec.nodeName", looked, entries.length);
+  const last = found.length > entries.length ? entries.at(-1) : undefined;
+  const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(selection, found.length - entries.length) } : {};
+  await converted(scope, entries, isCached);
+  return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
+}
+
+/** `reach`, with how long it took. */
+async function reachToList(scope: Scope, resourceVersion: string): Promise<void> {
+  const { served: { store }, server: { clock } } = scope, { counts } = store!.cache;
+  const startMs = clock.uptimeMs();
+  try {
+    await reach(scope, resourceVersion);
+    if (resourceVersion === "") counts.consistentReads.served++;
+  } catch (error) {
+    if (resourceVersion === "") counts.consistentReads.failed++;
+    throw error;
+  } finally {
+    if (resourceVersion !== "0") counts.waited(clock.uptimeMs() - startMs, { group: store!.resource.group, resource: store!.resource.plural });
+  }
+}
+
+/** Only told for lists without selectors, which can be counted without reading on. */
+function remaining({ matches, name }: Selection, left: number): ListMeta { return matches || name !== undefined ? {} : { remainingItemCount: left }; }
+
+/** A snapshot at a revision, page by page, from the store. */
+async function listFrom(scope: Scope, options: ListOptions, selection: Selection, from: { readonly revision: number; readonly after: string | undefined }): Promise<ListAnswer> {
+  const { served, signal } = scope, store = served.store!;
+  const prefix = store.prefixOf(selection.namespace);
+  await reach(scope, String(from.revision)); // another server may be ahead of this one
+  const entries: Cached[] = [];
+  let after = from.after, fetched = 0;
+  for (;;) {
+    const wanted = options.limit > 0 ? options.limit - entries.length : 0;
+    const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
+      throw expired(error, options, prefix);
+    });
+    fetched += page.entries.length;
+    await readyToSelect(scope, selection, () => page.entries, false);
+    for (const entry of page.entries)
+      if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
+    after = page.entries.at(-1)?.key;
+    const isAll = !page.more || after === undefined;
+    if (!isAll && (options.limit <= 0 || entries.length < options.limit)) continue;
+    store.cache.counts.storeList(fetched, entries.length);
+    await served.ready(objectsOf(entries), signal);
+    const next: ListMeta = isAll ? {} : { continue: encodeContinue(from.revision, after!, prefix), ...remaining(selection, page.remaining) };
+    return { type: "list", served, entries, metadata: { resourceVersion: String(from.revision), ...next } };
+  }
+}
+
+/** A list that was begun may go on from where it was, as the newest state is; the token for that comes with the refusal. */
+function expired(error: unknown, options: ListOptions, prefix: string): unknown {
+  if (!isExpired(error)) return error;
+  if (options.continue === "") return resourceExpired(LIST_EXPIRED);
+  return resourceExpired(CONTINUE_INCONSISTENT, encodeContinue(-1, decodeContinue(options.continue, prefix).after, prefix));
+}
