@@ -68,7 +68,7 @@ export function admissionOf({ args, gates, registry, client, informers, authoriz
   const policies = { client, namespaces, versions, authorizer, clock, conditionMeter: conditions, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
   const plugins = admissionPlugins({
     certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"), preemptsGroups: gates.has("WorkloadAwarePreemption"), informers, client,
-    authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
+    authorizer, escalationGuard: escalationGuard(authorizer, resolver, clock), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [
       mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS), mutationMeter: mutationMeter(metrics) }),
       mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings) }),

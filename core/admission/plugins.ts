@@ -80,7 +80,7 @@ export interface AdmissionDeps {
   /** Over the same client. */
   readonly informers: Pick<Informers, "of">;
   readonly authorizer: Authorizer;
-  /** escalationGuard(authorizer, resolver) */
+  /** escalationGuard(authorizer, resolver, clock) */
   readonly escalationGuard: (check: EscalationCheck) => Promise<void>;
   /** Which resources a kind may be; without it, only those built in are known. */
   readonly resourcesOf?: OwnerReferencesDeps["resourcesOf"];

@@ -12,8 +12,8 @@ export function rbacEscalation(guard: (check: EscalationCheck) => Promise<void>)
   return {
     name: "RBACEscalation",
     handles: ({ operation, group, resource, subresource }) => (operation === "CREATE" || operation === "UPDATE") && group === "rbac.authorization.k8s.io" && subresource === "" && RESOURCES.has(resource),
-    async admit({ resource, namespace, name, pathName = name, object, oldObject, user }) {
-      await guard({ resource: resource as EscalationCheck["resource"], namespace, name: pathName, object: object as unknown as RbacObject, old: oldObject as unknown as RbacObject | undefined, user });
+    async admit({ resource, namespace, name, pathName = name, object, oldObject, user, signal }) {
+      await guard({ resource: resource as EscalationCheck["resource"], namespace, name: pathName, object: object as unknown as RbacObject, old: oldObject as unknown as RbacObject | undefined, user, signal });
     },
   };
 }

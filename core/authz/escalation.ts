@@ -14,9 +14,11 @@ import type { ApiObject } from "../api/meta/object-meta.ts";
 import { badRequest, forbidden, notFound, statusError, StatusError } from "../api/meta/status-error.ts";
 import { askedOf } from "../api/request/attributes.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
+import { breather } from "../lifecycle/breather.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import type { Authorizer } from "./authorizer.ts";
 import type { RuleResolver } from "./rbac.ts";
-import { compactRules, formatRule, goList, type Rule, uncoveredRules } from "./rules.ts";
+import { compactRules, findUncovered, formatRule, goList, type Rule } from "./rules.ts";
 
 export type RbacObject = ClusterRole | ClusterRoleBinding | Role | RoleBinding;
 
@@ -30,42 +32,52 @@ export interface EscalationCheck {
   /** Absent on a create. */
   readonly old?: Readonly<RbacObject> | undefined;
   readonly user: UserInfo;
+  /** Nobody waits for the answer any longer. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const GROUP = "rbac.authorization.k8s.io";
 const EVERYTHING: readonly Rule[] = [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"] }, { verbs: ["*"], nonResourceURLs: ["*"] }];
 
-export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver): (check: EscalationCheck) => Promise<void> {
+export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver, clock: Pick<Clock, "uptimeMs">): (check: EscalationCheck) => Promise<void> {
   async function may(verb: "escalate" | "bind", user: UserInfo, target: { readonly resource: string; readonly namespace: string; readonly name: string; readonly group: string }): Promise<boolean> {
     const { decision } = await authorizer.authorize(askedOf(user, { verb, version: "*", ...target }));
     return decision === "allow";
   }
 
-  function missing(user: UserInfo, namespace: string, wanted: readonly Rule[]): string | undefined {
-    const errors: string[] = [];
+  async function missing({ user, namespace, signal }: Pick<EscalationCheck, "user" | "namespace" | "signal">, wanted: readonly Rule[]): Promise<string | undefined> {
+    const errors: string[] = [], uncovered: Rule[] = [];
     const owned = [...resolver.rulesOf(user, namespace, (error) => errors.push(error.message))].map(({ rule }) => rule);
-    const uncovered = uncoveredRules(owned, wanted);
+    const breathe = breather(clock);
+    for (const found of findUncovered(owned, wanted)) {
+      if (found !== undefined) uncovered.push(found);
+      const turn = breathe();
+      if (turn === undefined) continue;
+      await turn;
+      signal?.throwIfAborted();
+    }
     if (uncovered.length === 0) return undefined;
     const lines = [...new Set(compactRules(uncovered).map(formatRule))].sort();
     const told = `user ${goQuote(user.name)} (groups=${goList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}`;
     return errors.length > 0 ? `${told}; resolution errors: [${aggregate(errors)}]` : told;
   }
 
-  return async ({ resource, namespace, name, object, old, user }) => {
+  return async (check) => {
+    const { resource, namespace, name, object, old, user } = check;
     if (user.groups.includes(GROUP_MASTERS) || (old && onlyForGarbageCollection(object, old))) return;
     const refuse = (detail: string): never => { throw forbidden({ group: GROUP, resource }, object.metadata.name ?? "", detail); };
     if (resource === "roles" || resource === "clusterroles") {
       if (await may("escalate", user, { resource, namespace, name, group: GROUP })) return;
-      const problem = missing(user, namespace, (object as Role).rules ?? []);
+      const problem = await missing(check, (object as Role).rules ?? []);
       if (problem !== undefined) refuse(problem);
       const gathers = (role: Readonly<RbacObject> | undefined): boolean => ((role as ClusterRole | undefined)?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
-      if ((gathers(object) || gathers(old)) && missing(user, namespace, EVERYTHING) !== undefined) refuse("must have cluster-admin privileges to use the aggregationRule");
+      if ((gathers(object) || gathers(old)) && await missing(check, EVERYTHING) !== undefined) refuse("must have cluster-admin privileges to use the aggregationRule");
       return;
     }
     const ref = (object as RoleBinding).roleRef as RoleRef;
     const target = ref.kind === "ClusterRole" ? "clusterroles" : "roles";
     if ((ref.kind === "ClusterRole" || ref.kind === "Role") && await may("bind", user, { resource: target, namespace, name: ref.name, group: ref.apiGroup ?? GROUP })) return;
-    const problem = missing(user, namespace, rulesOf(ref, { namespace, resource }));
+    const problem = await missing(check, rulesOf(ref, { namespace, resource }));
     if (problem !== undefined) refuse(problem);
   };
 

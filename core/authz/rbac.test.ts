@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { fakeApi } from "../../test/fake-api.ts";
 import { growth, Reads } from "../../test/reads.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
@@ -7,6 +7,7 @@ import type { StatusError } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES } from "../client/resources.ts";
+import { systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { authorizerUnion, superuserAuthorizer } from "./authz.ts";
 import { bootstrapPolicy } from "./bootstrap-policy.ts";
@@ -33,7 +34,7 @@ function world() {
     if (name.includes("/")) roleBindings.put(stored<RoleBinding>(API, "RoleBinding", name, rest));
     else clusterRoleBindings.put(stored<ClusterRoleBinding>(API, "ClusterRoleBinding", name, rest));
   };
-  return { clusterRoles, clusterRoleBindings, roles, roleBindings, resolver, authorizer, role, clusterRole, bind, guard: escalationGuard(authorizer, resolver) };
+  return { clusterRoles, clusterRoleBindings, roles, roleBindings, resolver, authorizer, role, clusterRole, bind, guard: escalationGuard(authorizer, resolver, systemClock) };
 }
 
 const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups: [...groups, "system:authenticated"] });
@@ -126,6 +127,22 @@ describe("rules that cover others", () => {
     [[{ verbs: ["get"], nonResourceURLs: ["/healthz*"] }], [{ verbs: ["get", "post"], nonResourceURLs: ["/healthz/etcd"] }], ['{NonResourceURLs:["/healthz/etcd"], Verbs:["post"]}']],
     [[], [{ verbs: ["get", "list"], apiGroups: ["", "apps"], resources: ["pods"] }], ['{APIGroups:[""], Resources:["pods"], Verbs:["get" "list"]}', '{APIGroups:["apps"], Resources:["pods"], Verbs:["get" "list"]}']],
   ])("%#", (owned, wanted, missing) => expect(compactRules(uncoveredRules(owned, wanted)).map(formatRule)).toEqual(missing));
+
+  test.each<[string, (i: number) => PolicyRule]>([
+    ["of a resource each", (i) => ({ verbs: ["get"], apiGroups: [""], resources: ["pods", `r${i}`] })],
+    ["of a verb each", (i) => ({ verbs: ["get", `v${i}`], apiGroups: [""], resources: ["pods"] })],
+    ["of a group each", (i) => ({ verbs: ["get"], apiGroups: ["", `g${i}`], resources: ["pods"] })],
+    ["of a name each", (i) => ({ verbs: ["get"], apiGroups: [""], resources: ["pods"], resourceNames: ["a", `n${i}`] })],
+  ])("a thousand rules %s are looked for among a thousand without looking at each for each", (_, rule) => {
+    const rules = Array.from({ length: 1000 }, (__, i) => rule(i));
+    const looks = [vi.spyOn(Array.prototype, "includes"), vi.spyOn(Set.prototype, "has")];
+    try {
+      expect(uncoveredRules(rules.toReversed(), rules).length).toBe(0);
+      expect(looks.reduce((sum, { mock: { calls } }) => sum + calls.length, 0)).toBeLessThan(1000 * 20);
+    } finally {
+      for (const look of looks) look.mockRestore();
+    }
+  });
 });
 
 describe("nobody grants what they do not hold", () => {

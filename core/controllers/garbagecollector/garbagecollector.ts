@@ -19,7 +19,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { ControllerMetrics } from "../run-controller.ts";
 import { collect, type CollectDeps, orphan, ScopeError, UnknownKindError } from "./collect.ts";
-import { type Effects, type GraphNode, type Identity, identityOf, OwnerGraph, sameIdentity } from "./graph.ts";
+import { type Effects, type GraphNode, type Identity, identityOf, OwnerGraph, referencesTo, sameIdentity } from "./graph.ts";
 import { ResourceMap } from "./resource-map.ts";
 
 /** Objects worked on at once: upstream's --concurrent-gc-syncs. */
@@ -58,8 +58,9 @@ export function garbageCollector({ client, informers, clock, events, log: parent
     look(effects.look);
     for (const { identity } of effects.lookLater) deleteQueue.addRateLimited(identity.uid);
     for (const { identity } of effects.orphan) orphanQueue.add(identity.uid);
-    for (const { dependent: { identity, owners }, owner } of effects.invalid) {
-      const named = owners.find(({ uid }) => uid === owner.uid);
+    for (const { dependent, owner } of effects.invalid) {
+      const { identity } = dependent;
+      const [named] = referencesTo(dependent, owner.uid);
       if (named === undefined) continue;
       const text = `[${named.apiVersion}/${named.kind}, namespace: ${identity.namespace}, name: ${named.name}, uid: ${named.uid}]`;
       recorder.event({ ...identity }, "Warning", "OwnerRefInvalidNamespace", `ownerRef ${text} does not exist in namespace "${identity.namespace}"`);

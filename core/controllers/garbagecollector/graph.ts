@@ -24,6 +24,8 @@ export interface GraphNode {
   /** It is being deleted in the foreground: it waits for its dependents. */
   deletingDependents: boolean;
   owners: readonly Readonly<OwnerReference>[];
+  /** The same by uid, if they are many: of each owner that is not there the node is asked for what it says of it. */
+  byUid?: ReadonlyMap<string, readonly Readonly<OwnerReference>[]> | undefined;
   readonly dependents: Set<GraphNode>;
 }
 
@@ -68,7 +70,7 @@ export class OwnerGraph {
     if (node?.virtual) this.#observe(node, identity, effects);
     if (node === undefined) {
       const waits = isDeleting(object) && hasFinalizer(object, FOREGROUND);
-      node = { identity, virtual: false, beingDeleted: isDeleting(object), deletingDependents: waits, owners, dependents: new Set() };
+      node = { identity, virtual: false, beingDeleted: isDeleting(object), deletingDependents: waits, owners, byUid: indexOf(owners), dependents: new Set() };
       this.#nodes.set(identity.uid, node);
       this.#addToOwners(node, owners, effects);
     } else {
@@ -156,6 +158,7 @@ export class OwnerGraph {
       if (owner !== undefined) effects.look.push(owner);
     }
     node.owners = next;
+    node.byUid = indexOf(next);
     this.#addToOwners(node, next.filter(({ uid }) => !before.has(uid)), effects);
     for (const uid of before.keys()) if (!after.has(uid)) this.#nodes.get(uid)?.dependents.delete(node);
   }
@@ -177,12 +180,20 @@ function deletionStarts(old: Readonly<ApiObject> | undefined, object: Readonly<A
   return old === undefined || !isDeleting(old) || !hasFinalizer(old, finalizer);
 }
 
+/** Below it looking through all of them is as quick, and there are as many nodes as objects. */
+const INDEXED_MIN = 16;
+
+function indexOf(owners: readonly Readonly<OwnerReference>[]): GraphNode["byUid"] { return owners.length < INDEXED_MIN ? undefined : Map.groupBy(owners, ({ uid }) => uid); }
+
+/** What a node says of the owner of this uid. */
+export function referencesTo({ owners, byUid }: GraphNode, uid: string): readonly Readonly<OwnerReference>[] { return byUid ? byUid.get(uid) ?? [] : owners.filter((reference) => reference.uid === uid); }
+
 /** Dependents that name exactly this owner, and those that name another of the same uid; one can do both. */
 function partition(node: GraphNode, identity: Identity): { readonly matching: GraphNode[]; readonly other: GraphNode[] } {
   const matching: GraphNode[] = [];
   const other: GraphNode[] = [];
   for (const dependent of node.dependents) {
-    const references = dependent.owners.filter(({ uid }) => uid === identity.uid);
+    const references = referencesTo(dependent, identity.uid);
     const elsewhere = identity.namespace !== "" && identity.namespace !== dependent.identity.namespace;
     if (!elsewhere && references.some((reference) => sameOwner(reference, identity))) matching.push(dependent);
     if (elsewhere || references.some((reference) => !sameOwner(reference, identity))) other.push(dependent);
@@ -193,9 +204,9 @@ function partition(node: GraphNode, identity: Identity): { readonly matching: Gr
 /** The next owner to look for under a uid, in one order round and round, so that each gets its turn. */
 function alternative(dependents: readonly GraphNode[], absent: Identity): Identity | undefined {
   const found = new Map<string, Identity>();
-  for (const { owners, identity: { namespace } } of dependents) {
-    for (const reference of owners) {
-      if (reference.uid !== absent.uid) continue;
+  for (const dependent of dependents) {
+    const { namespace } = dependent.identity;
+    for (const reference of referencesTo(dependent, absent.uid)) {
       if (sameOwner(reference, absent) && (absent.namespace === "" || absent.namespace === namespace)) continue;
       const scope = absent.namespace === "" && reference.apiVersion === absent.apiVersion && reference.kind === absent.kind ? "" : namespace;
       const identity = ownerIdentity(reference, scope);
@@ -211,5 +222,5 @@ function orderOf({ kind, apiVersion, namespace, name, uid }: Identity): string {
 
 /** Those that keep an owner from going in the foreground. */
 export function blockingDependents({ identity: { uid }, dependents }: GraphNode): GraphNode[] {
-  return [...dependents].filter(({ owners }) => owners.some((owner) => owner.uid === uid && owner.blockOwnerDeletion === true));
+  return [...dependents].filter((dependent) => referencesTo(dependent, uid).some(({ blockOwnerDeletion }) => blockOwnerDeletion === true));
 }
