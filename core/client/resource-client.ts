@@ -7,6 +7,7 @@
 import { formatApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Client, DeleteQuery, ListQuery, ObjectName, ResourceClient, ResourceRef } from "./client.ts";
+import { pathPart } from "./path-part.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 
 export function clientOver(transport: Transport): Client {
@@ -23,22 +24,22 @@ function groupVersionPath({ group, version }: Pick<ResourceRef, "group" | "versi
 
 function managedBy(fieldManager: string | undefined): { readonly query?: { readonly fieldManager: string } } { return fieldManager === undefined ? {} : { query: { fieldManager } }; }
 
-/** The collection's path; without a namespace, the collection over all namespaces. */
+/** The collection's path; without a namespace, the collection over all namespaces. Throws an Error. */
 function collectionPath(ref: ResourceRef, namespace: string | undefined): string {
-  const scope = ref.namespaced && namespace !== undefined && namespace !== "" ? `/namespaces/${encodeURIComponent(namespace)}` : "";
+  const scope = ref.namespaced && namespace !== undefined && namespace !== "" ? `/namespaces/${pathPart(namespace, "namespace")}` : "";
   return `${groupVersionPath(ref)}${scope}/${ref.plural}`;
 }
 
 function resourceClient<T extends ApiObject>(transport: Transport, ref: ResourceRef<T>): ResourceClient<T> {
   const pathOf = ({ metadata }: ObjectName, subresource?: string): string => {
-    const path = `${collectionPath(ref, metadata.namespace)}/${encodeURIComponent(metadata.name)}`;
+    const path = `${collectionPath(ref, metadata.namespace)}/${pathPart(metadata.name)}`;
     return subresource === undefined ? path : `${path}/${subresource}`;
   };
   const send = (request: ApiRequest): Promise<Readonly<T>> => transport.call(request) as Promise<Readonly<T>>;
 
   return {
     ref,
-    get: (name, { signal }) => send({ method: "GET", path: pathOf(name), signal }),
+    get: async (name, { signal }) => await send({ method: "GET", path: pathOf(name), signal }),
 
     async list(query, { signal }) {
       const answer = (await transport.call({ method: "GET", path: collectionPath(ref, query.namespace), query: listQuery(query), signal })) as RawList<T>;
@@ -58,16 +59,16 @@ function resourceClient<T extends ApiObject>(transport: Transport, ref: Resource
       }) as ReturnType<ResourceClient<T>["watch"]>;
     },
 
-    create: (object, { signal, fieldManager }) => send({ method: "POST", path: collectionPath(ref, object.metadata.namespace), ...managedBy(fieldManager), body: object, signal }),
-    update: (object, { signal, fieldManager }) => send({ method: "PUT", path: pathOf(object), ...managedBy(fieldManager), body: object, signal }),
-    updateStatus: (object, { signal }) => send({ method: "PUT", path: pathOf(object, "status"), body: object, signal }),
+    create: async (object, { signal, fieldManager }) => await send({ method: "POST", path: collectionPath(ref, object.metadata.namespace), ...managedBy(fieldManager), body: object, signal }),
+    update: async (object, { signal, fieldManager }) => await send({ method: "PUT", path: pathOf(object), ...managedBy(fieldManager), body: object, signal }),
+    updateStatus: async (object, { signal }) => await send({ method: "PUT", path: pathOf(object, "status"), body: object, signal }),
 
-    patch: (name, type, patch, { signal, subresource }) => send({ method: "PATCH", path: pathOf(name, subresource), body: patch, contentType: type, signal }),
+    patch: async (name, type, patch, { signal, subresource }) => await send({ method: "PATCH", path: pathOf(name, subresource), body: patch, contentType: type, signal }),
 
-    apply(object, { signal, fieldManager, force, subresource }) {
+    async apply(object, { signal, fieldManager, force, subresource }) {
       const name = { metadata: { name: object.metadata.name ?? "", namespace: object.metadata.namespace } };
       const query = { fieldManager, ...(force ? { force: "true" } : {}) };
-      return send({ method: "PATCH", path: pathOf(name, subresource), query, body: object, contentType: "application/apply-patch+yaml", signal });
+      return await send({ method: "PATCH", path: pathOf(name, subresource), query, body: object, contentType: "application/apply-patch+yaml", signal });
     },
 
     async delete(name, query, { signal }) {
@@ -79,10 +80,10 @@ function resourceClient<T extends ApiObject>(transport: Transport, ref: Resource
       await transport.call({ method: "DELETE", path: collectionPath(ref, query.namespace), query: listQuery(query), body: deleteOptions(options), signal });
     },
 
-    createSubresource: <R>(name: ObjectName, subresource: string, body: unknown, { signal }: { readonly signal: AbortSignal }) =>
-      transport.call({ method: "POST", path: pathOf(name, subresource), body, signal }) as Promise<R>,
-    updateSubresource: <R>(name: ObjectName, subresource: string, body: unknown, { signal }: { readonly signal: AbortSignal }) =>
-      transport.call({ method: "PUT", path: pathOf(name, subresource), body, signal }) as Promise<R>,
+    createSubresource: async <R>(name: ObjectName, subresource: string, body: unknown, { signal }: { readonly signal: AbortSignal }) =>
+      await transport.call({ method: "POST", path: pathOf(name, subresource), body, signal }) as Promise<R>,
+    updateSubresource: async <R>(name: ObjectName, subresource: string, body: unknown, { signal }: { readonly signal: AbortSignal }) =>
+      await transport.call({ method: "PUT", path: pathOf(name, subresource), body, signal }) as Promise<R>,
   };
 }
 

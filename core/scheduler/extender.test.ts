@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "vitest";
+import { eventually } from "../../test/eventually.ts";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
@@ -143,4 +144,12 @@ test("why an extender does not answer is told in Go's words", async () => {
     await deaf.stop(true);
   }
   expect(await why(`http://${gone}`)).toBe(`Post "http://${gone}/filter": dial tcp ${gone}: connect: connection refused`);
+});
+
+test("an answer that does not end is none", async () => {
+  let ended = false;
+  const endless = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response(new ReadableStream({ type: "bytes", pull: (out) => { out.enqueue(new Uint8Array(1024 * 1024).fill(32)); }, cancel: () => { ended = true; } })) });
+  await expect(filterByExtenders(wanted, all, new Map(), { extenders: [extender({ urlPrefix: `http://127.0.0.1:${endless.port}`, filterVerb: "f" })], log, signal })).rejects.toThrow(/^the answer is longer than 167\d{5} bytes$/);
+  await eventually("the connection is ended", () => Promise.resolve(ended));
+  await endless.stop(true);
 });

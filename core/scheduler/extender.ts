@@ -109,7 +109,7 @@ export class Extender {
   }
 
   async #send(verb: string, body: unknown, signal: AbortSignal): Promise<JsonValue> {
-    const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config;
+    const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config, sent = stringify(body);
     const url = `${urlPrefix.replace(/\/+$/, "")}/${verb}`;
     const late = new AbortController();
     let answered = false;
@@ -119,14 +119,14 @@ export class Extender {
     const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
     try {
       const response = await fetch(url, {
-        method: "POST", headers: { "content-type": "application/json" }, body: stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+        method: "POST", headers: { "content-type": "application/json" }, body: sent, signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
       } as RequestInit);
       answered = true;
       if (response.status !== 200) {
         await response.body?.cancel();
         throw new Error(`failed ${verb} with extender at URL ${url}, code ${response.status}`);
       }
-      return decoded(await response.text());
+      return decoded(await textOf(response, ANSWER_BYTES_MIN + 2 * Buffer.byteLength(sent)));
     } catch (error) {
       if (late.signal.aborted) throw late.signal.reason;
       throw answered || signal.aborted ? error : new Error(`Post "${url}": ${unreachable(error, new URL(url))}`, { cause: error });
@@ -134,6 +134,21 @@ export class Extender {
       alarm.cancel();
     }
   }
+}
+
+/** Beside what it was sent of each node: why not. */
+const ANSWER_BYTES_MIN = 16 * 1024 * 1024;
+
+/** Throws an Error of one that is too long: all else runs in this process, too. */
+async function textOf({ body }: Response, bytesMax: number): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > bytesMax) throw new Error(`the answer is longer than ${bytesMax} bytes`); // leaving the loop ends the connection
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks, length).toString();
 }
 
 /** What Go's client says when the time is over: before there is an answer, and while it is read. */

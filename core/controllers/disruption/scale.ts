@@ -8,6 +8,7 @@ import { formatGroupResource, parseApiVersion } from "../../api/meta/gvk.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Client } from "../../client/client.ts";
 import type { Informers } from "../../client/informer-factory.ts";
+import { pathPart } from "../../client/path-part.ts";
 import { DEPLOYMENTS, REPLICA_SETS, REPLICATION_CONTROLLERS, STATEFUL_SETS } from "../../client/resources.ts";
 
 export interface Scale {
@@ -73,7 +74,7 @@ export function scaleReader({ client, informers }: { readonly client: Client; re
     if (plural === undefined) throw new Error(`no matches for kind "${kind}" in version "${apiVersion}"`);
     if (!resources.some((resource) => resource.name === `${plural}/scale`)) throw new Error(`${formatGroupResource({ group: parseApiVersion(apiVersion).group, resource: plural })} does not implement the scale subresource`);
     try {
-      const path = `${root}/namespaces/${encodeURIComponent(namespace)}/${plural}/${encodeURIComponent(name)}/scale`;
+      const path = `${root}/namespaces/${pathPart(namespace, "namespace")}/${plural}/${pathPart(name)}/scale`;
       const scale = (await client.request({ method: "GET", path, signal })) as { readonly metadata: { readonly uid?: string }; readonly spec?: { readonly replicas?: number } };
       return scale.metadata.uid === uid ? { uid, replicas: scale.spec?.replicas ?? 0 } : undefined;
     } catch (error) {

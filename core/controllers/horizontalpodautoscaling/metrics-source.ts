@@ -13,6 +13,7 @@ import { parseQuantity } from "../../api/meta/quantity.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import type { Client } from "../../client/client.ts";
+import { pathPart } from "../../client/path-part.ts";
 import { messageOf } from "../pod-control.ts";
 import type { PodMetric, PodMetrics } from "./replicas.ts";
 import { servedAs } from "./scale.ts";
@@ -56,11 +57,10 @@ export function metricsSource(client: Client): MetricsSource {
     return found;
   }
   const selectorText = (selector: LabelSelector | undefined): string | undefined => (selector === undefined ? undefined : labelSelector(selector).toString()) || undefined;
-  const at = encodeURIComponent;
 
   return {
     async resource({ namespace, selector, resource, container, signal }) {
-      const all = await items<Usage>("resource", `/apis/metrics.k8s.io/v1beta1/namespaces/${at(namespace)}/pods`, { labelSelector: selector }, signal);
+      const all = await items<Usage>("resource", `/apis/metrics.k8s.io/v1beta1/namespaces/${pathPart(namespace, "namespace")}/pods`, { labelSelector: selector }, signal);
       return new Map(all.flatMap((one): [string, PodMetric][] => {
         const counted = (one.containers ?? []).filter(({ name }) => container === "" || name === container);
         if (counted.length === 0 || counted.some(({ usage }) => usage[resource] === undefined)) return [];
@@ -69,20 +69,20 @@ export function metricsSource(client: Client): MetricsSource {
       }));
     },
     async pods({ namespace, selector, metric, metricSelector, signal }) {
-      const all = await items<CustomValue>("custom", async () => `${await customApi(client, signal)}/namespaces/${at(namespace)}/pods/*/${at(metric)}`, { labelSelector: selector, metricLabelSelector: selectorText(metricSelector) }, signal);
+      const all = await items<CustomValue>("custom", async () => `${await customApi(client, signal)}/namespaces/${pathPart(namespace, "namespace")}/pods/*/${pathPart(metric, "metric name")}`, { labelSelector: selector, metricLabelSelector: selectorText(metricSelector) }, signal);
       return new Map(all.map(({ describedObject, timestamp, window, windowSeconds = window, value }): [string, PodMetric] => [
         describedObject.name, { value: parseQuantity(value).milliNumber(), timeMs: parseTime(timestamp) ?? 0, windowMs: windowSeconds === undefined ? WINDOW_MS : windowSeconds * 1000 },
       ]));
     },
     async object({ namespace, object: { apiVersion = "", kind, name }, metric, metricSelector, signal }) {
       const { group } = parseApiVersion(apiVersion === "" ? "v1" : apiVersion);
-      const path = async (): Promise<string> => `${await customApi(client, signal)}/namespaces/${at(namespace)}/${kind === "Namespace" && group === "" ? "metrics" : `${await qualifiedPlural(client, { group, kind }, signal)}/${at(name)}`}/${at(metric)}`;
+      const path = async (): Promise<string> => `${await customApi(client, signal)}/namespaces/${pathPart(namespace, "namespace")}/${kind === "Namespace" && group === "" ? "metrics" : `${await qualifiedPlural(client, { group, kind }, signal)}/${pathPart(name)}`}/${pathPart(metric, "metric name")}`;
       const [value, ...others] = await fetched<CustomValue>("custom", path, { metricLabelSelector: selectorText(metricSelector) }, signal);
       if (value === undefined || others.length > 0) throw new Error(`unable to fetch metrics from custom metrics API: the custom metrics API server returned ${value === undefined ? 0 : others.length + 1} results when we asked for exactly one`);
       return parseQuantity(value.value).milliNumber();
     },
     async external({ namespace, metric, metricSelector, signal }) {
-      const all = await items<ExternalValue>("external", `${EXTERNAL}/namespaces/${at(namespace)}/${at(metric)}`, { labelSelector: selectorText(metricSelector) }, signal);
+      const all = await items<ExternalValue>("external", `${EXTERNAL}/namespaces/${pathPart(namespace, "namespace")}/${pathPart(metric, "metric name")}`, { labelSelector: selectorText(metricSelector) }, signal);
       return all.reduce((sum, { value }) => sum + parseQuantity(value).milliNumber(), 0);
     },
   };

@@ -6,6 +6,7 @@ import { goQuote } from "../../api/meta/go-quote.ts";
 import { namespaceOf } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { Client } from "../../client/client.ts";
+import { pathPart } from "../../client/path-part.ts";
 
 export interface Scale {
   readonly path: string;
@@ -18,7 +19,7 @@ const WRITES_MAX = 5;
 export async function getScale(client: Client, autoscaler: Readonly<HorizontalPodAutoscaler>, signal: AbortSignal): Promise<Scale> {
   const { apiVersion = "v1", kind, name } = autoscaler.spec.scaleTargetRef;
   const { root, plural } = await servedAs(client, { group: parseApiVersion(apiVersion).group, kind }, signal);
-  const path = `${root}/namespaces/${encodeURIComponent(namespaceOf(autoscaler))}/${plural}/${encodeURIComponent(name)}/scale`;
+  const path = `${root}/namespaces/${pathPart(namespaceOf(autoscaler), "namespace")}/${plural}/${pathPart(name)}/scale`;
   return { path, object: (await client.request({ method: "GET", path, signal })) as Scale["object"] };
 }
 

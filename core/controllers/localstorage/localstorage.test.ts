@@ -89,3 +89,20 @@ test("a claim of somebody else's class gets no directory, whatever its user has 
     expect(made.map((name) => name.split("_").at(-1))).toEqual(["local-path"]);
   });
 });
+
+test("a node of a name that no node has is not asked for: whatever a claim's user has written, the server does nothing else for it", () => {
+  const asked: string[] = [];
+  return withControllers(({ client, ...deps }) => {
+    const { resource, request } = client;
+    const watched = { request, resource: ((ref) => (ref.plural === "nodes" ? { ...resource(ref), get: async ({ metadata }) => { asked.push(metadata.name); return { metadata } as never; } } : resource(ref))) as typeof resource };
+    return [localStorageController({ ...deps, client: watched, directories: { make: async (node, name) => { asked.push(node); return `/storage/${name}`; }, remove: async () => undefined } })];
+  }, async (api, call) => {
+    await api.client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local-path" }, provisioner: "coracle.io/local-path" }, call);
+    await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({
+      apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns", annotations: { "volume.kubernetes.io/selected-node": "n:9999/proxy/x", "volume.kubernetes.io/storage-provisioner": "coracle.io/local-path" } },
+      spec: { accessModes: ["ReadWriteOnce"], storageClassName: "local-path", resources: { requests: { storage: "1Gi" } } },
+    }, call);
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes('failed to provision volume with StorageClass "local-path": node "n:9999/proxy/x" not found'));
+    expect(asked).toEqual([]);
+  });
+});

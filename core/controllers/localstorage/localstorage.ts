@@ -10,6 +10,7 @@
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
 import { isReady } from "../../api/meta/conditions.ts";
 import { ifFound } from "../../api/meta/if-found.ts";
+import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { annotationsOf, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
@@ -116,8 +117,9 @@ export function localStorageController({ client, informers, events, directories 
     await volumeClient.update({ ...volume, metadata: { ...volume.metadata, finalizers: (volume.metadata.finalizers ?? []).filter((one) => one !== FINALIZER) } }, { signal });
   }
 
-  /** Our copy may be old: before a node counts as gone, the server is asked. */
+  /** Our copy may be old: before a node counts as gone, the server is asked. What a claim's user has written need not be a name at all. */
   async function nodeNamed(name: string, signal: AbortSignal): Promise<Readonly<Node> | undefined> {
+    if (dns1123Subdomain(name).length > 0) return undefined;
     const known = nodes.get(name as ObjectKey);
     return known ?? await ifFound(nodeClient.get({ metadata: { name } }, { signal }));
   }

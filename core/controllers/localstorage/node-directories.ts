@@ -1,5 +1,6 @@
 /** The directories of local-path volumes, as their nodes make and remove them: requests to the kubelets through the API server. */
 import type { Client } from "../../client/client.ts";
+import { pathPart } from "../../client/path-part.ts";
 
 export interface NodeDirectories {
   /** Its path on the node. */
@@ -17,8 +18,8 @@ export function isNamed(path: string, name: string): boolean {
 }
 
 export function nodeDirectories(client: Client): NodeDirectories {
-  const ask = (method: "POST" | "DELETE", node: string, name: string, signal: AbortSignal): Promise<unknown> =>
-    client.request({ method, path: `/api/v1/nodes/${encodeURIComponent(node)}/proxy/localPath/${encodeURIComponent(name)}`, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
+  const ask = async (method: "POST" | "DELETE", node: string, name: string, signal: AbortSignal): Promise<unknown> =>
+    await client.request({ method, path: `/api/v1/nodes/${pathPart(node)}/proxy/localPath/${pathPart(name)}`, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
   return {
     async make(node, name, signal) {
       const { path } = ((await ask("POST", node, name, signal)) ?? {}) as { readonly path?: unknown };

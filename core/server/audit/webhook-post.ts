@@ -13,6 +13,9 @@ export interface WebhookTarget {
   readonly insecure?: boolean | undefined;
 }
 
+/** Of an answer, which says nothing: longer ones cost their connection. */
+const SKIPPED_BYTES_MAX = 1024 * 1024;
+
 /** Source: apiserver/plugin/pkg/audit/webhook, the client's own timeout */
 const TIMEOUT_MS = 30_000;
 
@@ -23,7 +26,16 @@ export function webhookPost({ url, ca, cert, key, token, serverName, insecure }:
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
       ...(url.startsWith("https:") ? { tls: { ...KEY_AGREEMENTS, ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) } } : {}),
     } as BunFetchRequestInit);
-    await response.arrayBuffer(); // so that the connection can be used again
+    await skipped(response);
     if (!response.ok) throw new Error(`the audit webhook answered ${response.status}`);
   };
+}
+
+/** Read to its end, so that the connection can be used again. */
+async function skipped({ body }: Response): Promise<void> {
+  let length = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    if (length > SKIPPED_BYTES_MAX) return; // leaving the loop ends the connection
+  }
 }
