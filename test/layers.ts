@@ -23,7 +23,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "core/admission":   [...caller, "core/net", "core/pki", "core/cel", "core/authz"],
   "core/tunnel":      [...base, "core/net", "core/protobuf"],
   "core/server":      [...caller, "core/net", "core/protobuf", "core/authn", "core/authz", "core/admission", "core/registry", "core/tunnel"],
-  "core/scheduler":   [...caller, "core/cel"],
+  "core/scheduler":   [...caller, "core/net", "core/cel"],
   "core/ingress":     [...caller, "core/net"],                        // which request goes where
   "core/controllers": [...caller, "core/net", "core/pki", "core/ingress", "core/cel"],
   "core/dns":         [...caller, "core/net"],

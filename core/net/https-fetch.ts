@@ -8,17 +8,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { dialTcp, hostOf } from "./dial-tcp.ts";
 import { dialTls } from "./dial-tls.ts";
 import { http1Request } from "./http1-client.ts";
-import { ANCHORS, KEY_AGREEMENTS } from "./tls.ts";
-
-export interface OutboundTls {
-  /** PEM. Absent: whom the system trusts. */
-  readonly ca?: string | undefined;
-  /** PEM: what we show. */
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly serverName?: string | undefined;
-  readonly insecure?: boolean | undefined;
-}
+import { fetchTls, type OutboundTls } from "./tls.ts";
 
 export interface HttpsCall {
   readonly url: string;
@@ -62,10 +52,9 @@ export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSig
   }
 }
 
-async function fetched({ url, post, tls: { ca, cert, key, serverName, insecure }, bytesMax = BYTES_MAX, token }: HttpsCall, signal: AbortSignal): Promise<HttpsAnswer> {
-  const tls = { ...KEY_AGREEMENTS, ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
+async function fetched({ url, post, tls, bytesMax = BYTES_MAX, token }: HttpsCall, signal: AbortSignal): Promise<HttpsAnswer> {
   const response = await fetch(url, {
-    method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), tls,
+    method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), tls: fetchTls(tls),
   } as RequestInit);
   return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")), ...asksAgain(response.headers.get("retry-after")) };
 }

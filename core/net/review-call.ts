@@ -6,7 +6,8 @@
  * Source: kubernetes v1.36 apiserver/pkg/util/webhook/webhook.go, apiserver/pkg/server/options/authentication.go DefaultAuthWebhookRetryBackoff
  */
 import type { Clock } from "../lifecycle/clock.ts";
-import { httpsFetch, LateError, type OutboundTls } from "./https-fetch.ts";
+import { httpsFetch, LateError } from "./https-fetch.ts";
+import type { OutboundTls } from "./tls.ts";
 
 export interface ReviewServer {
   readonly url: string;

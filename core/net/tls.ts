@@ -1,4 +1,4 @@
-/** What a TLS server of ours presents and accepts, and what it learns of its peers. */
+/** What TLS servers and clients of ours present and accept, and what a server learns of its peers. */
 import type { TLSSocket, TlsOptions } from "node:tls";
 import type { TlsPolicy } from "./tls-policy.ts";
 
@@ -20,6 +20,22 @@ export const ANCHORS = { allowPartialTrustChain: true } as const;
 
 /** How keys may be agreed on: Go's, of which the library leaves out the last one by itself, and so all certificates of P-521 where TLS is 1.2. Source: go1.26 crypto/tls/defaults.go defaultCurvePreferences */
 export const KEY_AGREEMENTS = { ecdhCurve: "X25519MLKEM768:X25519:P-256:P-384:P-521" } as const;
+
+/** Whom a client of ours trusts, and what it shows. */
+export interface OutboundTls {
+  /** PEM. Absent, or empty: whom the system trusts. */
+  readonly ca?: string | undefined;
+  /** PEM: what we show. */
+  readonly cert?: string | undefined;
+  readonly key?: string | undefined;
+  readonly serverName?: string | undefined;
+  readonly insecure?: boolean | undefined;
+}
+
+/** The same, as `fetch` takes it. */
+export function fetchTls({ ca, cert, key, serverName, insecure }: OutboundTls): object {
+  return { ...KEY_AGREEMENTS, ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
+}
 
 /** A client without a certificate, or with one we do not know, gets its connection all the same: who it is, is decided per request. Without client CAs none is asked for. */
 export function tlsOptions({ key, cert, clientCas, policy }: TlsMaterial): TlsOptions {

@@ -1,8 +1,12 @@
+import { once } from "node:events";
+import { createServer } from "node:https";
+import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { eventually } from "../../test/eventually.ts";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
+import { P521_CERT, P521_SERVER } from "../../test/p521.ts";
 import { node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
 import { filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
@@ -152,4 +156,12 @@ test("an answer that does not end is none", async () => {
   await expect(filterByExtenders(wanted, all, new Map(), { extenders: [extender({ urlPrefix: `http://127.0.0.1:${endless.port}`, filterVerb: "f" })], log, signal })).rejects.toThrow(/^the answer is longer than 167\d{5} bytes$/);
   await eventually("the connection is ended", () => Promise.resolve(ended));
   await endless.stop(true);
+});
+
+test("an extender with a certificate of P-521 and no newer TLS than 1.2 is asked", async () => {
+  await using own = createServer(P521_SERVER, (_, response) => response.end('[{"Host":"a","Score":1}]'));
+  own.listen(0, "127.0.0.1");
+  await once(own, "listening");
+  const asked = new Extender({ urlPrefix: `https://127.0.0.1:${(own.address() as AddressInfo).port}`, prioritizeVerb: "score", enableHTTPS: true }, { clock, tls: { ca: P521_CERT } });
+  expect([...(await asked.prioritize(wanted, all, signal))]).toEqual([["a", 1]]);
 });

@@ -9,6 +9,7 @@ import type { JsonValue } from "../api/codec/json-document.ts";
 import { parseJson, stringify } from "../api/codec/json.ts";
 import { parseDurationMs } from "../api/meta/duration.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { fetchTls } from "../net/tls.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
 import { bindAnswer, filterAnswer, preemptAnswer, priorityAnswer } from "./extender-answers.ts";
 import type { LiveNode } from "./node-info.ts";
@@ -114,12 +115,11 @@ export class Extender {
     const late = new AbortController();
     let answered = false;
     const alarm = this.#deps.clock.after((httpTimeout && parseDurationMs(httpTimeout)) || TIMEOUT_MS, () => late.abort(new Error(answered ? LATE_BODY : `Post "${url}": ${LATE}`)));
-    const { ca, cert, key } = this.#deps.tls ?? {};
-    const insecure = tlsConfig?.insecure || (enableHTTPS && !ca);
-    const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
+    const { tls: files } = this.#deps;
+    const tls = /^https:/i.test(url) ? fetchTls({ ...files, serverName: tlsConfig?.serverName, insecure: tlsConfig?.insecure || (enableHTTPS && !files?.ca) }) : undefined;
     try {
       const response = await fetch(url, {
-        method: "POST", headers: { "content-type": "application/json" }, body: sent, signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+        method: "POST", headers: { "content-type": "application/json" }, body: sent, signal: AbortSignal.any([signal, late.signal]), ...(tls && { tls }),
       } as RequestInit);
       answered = true;
       if (response.status !== 200) {

@@ -1,16 +1,10 @@
 /** POSTs lists of audit events to where a kubeconfig says. */
 import { stringify } from "../../api/codec/json.ts";
-import { ANCHORS, KEY_AGREEMENTS } from "../../net/tls.ts";
+import { fetchTls, type OutboundTls } from "../../net/tls.ts";
 
-export interface WebhookTarget {
+export interface WebhookTarget extends OutboundTls {
   readonly url: string;
-  /** PEM. */
-  readonly ca?: string | undefined;
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
   readonly token?: string | undefined;
-  readonly serverName?: string | undefined;
-  readonly insecure?: boolean | undefined;
 }
 
 /** Of an answer, which says nothing: longer ones cost their connection. */
@@ -19,12 +13,12 @@ const SKIPPED_BYTES_MAX = 1024 * 1024;
 /** Source: apiserver/plugin/pkg/audit/webhook, the client's own timeout */
 const TIMEOUT_MS = 30_000;
 
-export function webhookPost({ url, ca, cert, key, token, serverName, insecure }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
+export function webhookPost({ url, token, ...tls }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
   return async (list, signal) => {
     const response = await fetch(url, {
       method: "POST", body: stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
-      ...(url.startsWith("https:") ? { tls: { ...KEY_AGREEMENTS, ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) } } : {}),
+      ...(url.startsWith("https:") ? { tls: fetchTls(tls) } : {}),
     } as BunFetchRequestInit);
     await skipped(response);
     if (!response.ok) throw new Error(`the audit webhook answered ${response.status}`);

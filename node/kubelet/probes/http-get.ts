@@ -15,6 +15,7 @@ import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { escapePath, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
 import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
 import { hostOf } from "../../../core/net/dial-tcp.ts";
+import { KEY_AGREEMENTS } from "../../../core/net/tls.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 import { http2Get } from "./http2-get.ts";
 
@@ -140,7 +141,7 @@ function once({ url, target, headers, protocols, timeoutMs, clock, signal }: Get
   let later: ReturnType<Clock["after"]> | undefined;
   let endSession: (() => void) | undefined;
   const socket: Socket = secure
-    ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}), ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
+    ? connectTls({ host: hostname, port, ...KEY_AGREEMENTS, rejectUnauthorized: false, ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}), ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
   const timer = afterAwake(clock, timeoutMs, () => broken("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "context deadline exceeded (Client.Timeout or context cancellation while reading body)"));
   const quit = (): void => failure("context canceled");

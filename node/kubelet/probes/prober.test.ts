@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { createServer } from "node:http";
 import { createSecureServer, type ServerHttp2Stream } from "node:http2";
@@ -8,6 +9,7 @@ import { expect, test } from "vitest";
 import type { Container, Pod, Probe } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { servingMaterial, testPki } from "../../../test/certificates.ts";
+import { P521_SERVER } from "../../../test/p521.ts";
 import { type Cri, CriError } from "../../cri/client.ts";
 import { runProbe } from "./prober.ts";
 
@@ -305,4 +307,11 @@ test("exec", async () => {
   let tries = 0;
   const broken = () => { tries++; throw new CriError({ method: "", code: "Unavailable", detail: "down" }); };
   expect([await run(probe, { call: broken }), tries]).toEqual(["error: rpc error: code = Unavailable desc = down", 3]);
+});
+
+test("https of a certificate of P-521, with no newer TLS than 1.2", async () => {
+  await using server = createHttps(P521_SERVER, (_, response) => response.end("yes"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  expect(await run({ httpGet: { scheme: "HTTPS", port: (server.address() as AddressInfo).port }, timeoutSeconds: 60 })).toBe("success: yes");
 });
