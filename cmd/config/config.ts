@@ -1,5 +1,6 @@
 /** The only reader of argv, the environment and config.yaml: all three become one frozen, typed Settings. */
 import { readFileSync } from "node:fs";
+import { errorText } from "../../core/api/meta/error-text.ts";
 import { camelCase, CONFIG_FILE, type Flag, FLAGS, OVERLAYS, PARTS, type Settings, variableOf } from "./flags.ts";
 import { readYamlSettings } from "./yaml-settings.ts";
 
@@ -79,7 +80,7 @@ function readConfigFile(text: string, path: string): Map<string, { values: strin
   try {
     document = readYamlSettings(text, { schema: "failsafe" }); // texts as they stand there: a token of digits is no number
   } catch (cause) {
-    throw new ConfigError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new ConfigError(`${path}: ${errorText(cause)}`, { cause });
   }
   if (document === null || document === undefined || document === "") return new Map();
   if (typeof document !== "object" || Array.isArray(document)) throw new ConfigError(`${path}: must be a map of flag names to values`);
@@ -126,7 +127,7 @@ export function readText(path: string): string | undefined {
     return readFileSync(path, "utf8");
   } catch (error) {
     if ((error as { code?: unknown }).code === "ENOENT") return undefined;
-    throw new ConfigError(`${path} cannot be read: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new ConfigError(`${path} cannot be read: ${errorText(error)}`, { cause: error });
   }
 }
 
@@ -144,7 +145,7 @@ export function fromFile<T>(setting: string, path: string, read: (text: string) 
   try {
     return read(text);
   } catch (cause) {
-    throw new ConfigError(`--${setting} ${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+    throw new ConfigError(`--${setting} ${path}: ${errorText(cause)}`, { cause });
   }
 }
 

@@ -1,11 +1,12 @@
 /** A plug-in's no: `pods "web" is forbidden: <detail>`. Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/admission/errors.go */
+import { errorText } from "../api/meta/error-text.ts";
 import { forbidden, isForbidden, type StatusCause, type StatusError } from "../api/meta/status-error.ts";
 import type { AdmissionRequest } from "./plugin.ts";
 
 /** `detail`: a text, or what went wrong; a 403 is passed on as it is. */
 export function refusal({ group, resource, name, object }: AdmissionRequest, detail: unknown, causes: readonly StatusCause[] = []): StatusError {
   if (isForbidden(detail)) return detail as StatusError;
-  const told = detail instanceof Error ? detail.message : String(detail);
+  const told = errorText(detail);
   return forbidden({ group, resource }, name || object?.metadata?.name || object?.metadata?.generateName || "Unknown", told, causes);
 }
 

@@ -2,6 +2,7 @@
  * Regular expressions as Kubernetes reads them: RE2. Matching takes time in the length of the text, whatever the pattern; there are no back-references
  * and no look-around, and what is wrong with a pattern is said in Go's words.
  */
+import { errorText } from "../api/meta/error-text.ts";
 import { RE2JS } from "re2js";
 
 export interface Regex {
@@ -60,7 +61,7 @@ function compile(source: string): RE2JS {
   try {
     return RE2JS.compile(source);
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = errorText(error);
     throw new RegexError(message.endsWith("trailing backslash at end of expression") ? `${message}: \`\`` : message, { cause: error });
   }
 }

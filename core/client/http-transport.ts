@@ -8,6 +8,7 @@
  * A request without an answer after a minute is given up; a watch may last, its reader decides when it has been quiet for too long.
  */
 import { stringify } from "../api/codec/json.ts";
+import { errorText } from "../api/meta/error-text.ts";
 import { type Status, StatusError, serviceUnavailable, statusError, type StatusReason, timeout } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { FetchAnswer } from "../net/http2-body.ts";
@@ -130,7 +131,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
 function encoded({ body }: ApiRequest): string | undefined { return body === undefined ? undefined : stringify(body); }
 
 function unreachable(root: string, cause: unknown): StatusError {
-  const { status } = serviceUnavailable(`cannot reach ${root}: ${cause instanceof Error ? cause.message : String(cause)}`);
+  const { status } = serviceUnavailable(`cannot reach ${root}: ${errorText(cause)}`);
   return new StatusError(status, { cause });
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Pod, PodTemplateSpec } from "../api/gen/core.v1.ts";
 import { copyOf } from "../api/meta/copy.ts";
+import { errorText } from "../api/meta/error-text.ts";
 import { type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { hasCause, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
@@ -67,5 +68,5 @@ export function podControl(client: ResourceClient<Pod>, recorder: EventRecorder)
 /** What to tell the user of an error: of several, the first. */
 export function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.errors.length > 0) return messageOf(error.errors[0]);
-  return error instanceof Error ? error.message : String(error);
+  return errorText(error);
 }

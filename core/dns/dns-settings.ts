@@ -8,6 +8,7 @@
  *
  * Source: https://kubernetes.io/docs/tasks/administer-cluster/dns-custom-nameservers/ (as of the time of kube-dns)
  */
+import { errorText } from "../api/meta/error-text.ts";
 import type { ConfigMap } from "../api/gen/core.v1.ts";
 import { formatIp, parseIp } from "../net/cidr.ts";
 
@@ -60,7 +61,7 @@ function jsonOf(text: string | undefined, key: string, problems: string[]): unkn
   try {
     return JSON.parse(text);
   } catch (error) {
-    problems.push(`${key}: ${error instanceof Error ? error.message : String(error)}`);
+    problems.push(`${key}: ${errorText(error)}`);
     return undefined;
   }
 }

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go bindingCycle, handleBindingCycleError
  */
 import type { Pod } from "../api/gen/core.v1.ts";
+import { errorText } from "../api/meta/error-text.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import { isNotFound } from "../api/meta/status-error.ts";
 import { PODS } from "../client/resources.ts";
@@ -143,7 +144,7 @@ export class Binder {
     if (!failure) return this.#bind({ ...binding, isNominated: true }, signal);
     const { plugin, error } = failure;
     const cause = signal.reason === PREEMPTED ? PREEMPTED : error;
-    const message = cause instanceof Error ? cause.message : String(cause);
+    const message = errorText(cause);
     const why = isGone && plugin === "VolumeBinding" ? `binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found` : message;
     await this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${why}`, { cause: error }), isGone);
   }
@@ -165,7 +166,7 @@ export class Binder {
       }
     } catch (error) {
       took("Error");
-      return this.#failed(binding, new Error(`${whose}${error instanceof Error ? error.message : String(error)}`, { cause: error }), isNotFound(error));
+      return this.#failed(binding, new Error(`${whose}${errorText(error)}`, { cause: error }), isNotFound(error));
     }
     took("Success");
     log.info("pod bound", { pod: keyOf(pod), node });

@@ -6,6 +6,7 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
+import { errorText } from "../api/meta/error-text.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
@@ -125,7 +126,7 @@ function rejectionsOf(evaluation: Evaluation, node: LiveNode): readonly NodeReje
   try {
     return evaluation.rejections(node);
   } catch (error) {
-    return [{ filter: "error", reasons: [error instanceof Error ? error.message : String(error)], resolvable: false }];
+    return [{ filter: "error", reasons: [errorText(error)], resolvable: false }];
   }
 }
 

@@ -10,6 +10,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one_podgroup.go
  */
 import type { Pod } from "../api/gen/core.v1.ts";
+import { errorText } from "../api/meta/error-text.ts";
 import { isDeleting, keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
 import { placedPod } from "./node-info.ts";
@@ -47,7 +48,7 @@ export class PodGroupCycle {
     } catch (error) { // one group that cannot be thought through does not stop others
       if (signal.aborted) return;
       log.error("a group of pods could not be decided on, it is tried again", { podGroup: group, error });
-      for (const attempt of attempts) if (queue.standing(attempt.key)?.queue === "in flight") this.#error(attempt, { startMs, signal }, error instanceof Error ? error.message : String(error));
+      for (const attempt of attempts) if (queue.standing(attempt.key)?.queue === "in flight") this.#error(attempt, { startMs, signal }, errorText(error));
     }
   }
 

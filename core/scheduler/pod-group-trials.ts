@@ -2,6 +2,7 @@
  * How it would be for a group: each of its pods is looked at as any other pod and with those before it in place, and what was found for all of them is the verdict. Where they have to stay
  * together, in one placement after the other, of which the best is taken.
  */
+import { errorText } from "../api/meta/error-text.ts";
 import { keyOf, type ObjectKey, splitKey } from "../api/meta/object-meta.ts";
 import type { Binder, Held } from "./binder.ts";
 import { type LiveNode, placedPod } from "./node-info.ts";
@@ -114,7 +115,7 @@ export class GroupTrials {
       return { found: again, verdict };
     } catch (error) {
       this.letGo(again);
-      return { found: [], verdict: { type: "error", message: error instanceof Error ? error.message : String(error) } };
+      return { found: [], verdict: { type: "error", message: errorText(error) } };
     }
   }
 
@@ -172,7 +173,7 @@ export class GroupTrials {
       return took(find());
     } catch (error) {
       if (!tried.signal.aborted) log.error("a pod of a group could not be decided on, the group is tried again", { pod: tried.attempt.key, error });
-      return took({ finding: { type: "error", message: error instanceof Error ? error.message : String(error) } });
+      return took({ finding: { type: "error", message: errorText(error) } });
     }
   }
 

@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodGroup } from "../api/gen/scheduling.v1alpha2.ts";
+import { errorText } from "../api/meta/error-text.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
 import { victimsByExtenders } from "./ask-extenders.ts";
@@ -188,7 +189,7 @@ export class RoomMaker {
     } catch (error) {
       if (signal.aborted) throw error;
       log.warn("an extender could not be asked about victims", { pod: keyOf(candidate.pod), error });
-      return { ...NO_ROOM, message: `preemption: ${error instanceof Error ? error.message : String(error)}`, isError: true };
+      return { ...NO_ROOM, message: `preemption: ${errorText(error)}`, isError: true };
     }
   }
 

@@ -10,6 +10,7 @@
  * One pod is decided at a time, so each decision sees the ones before it; what follows a decision is written while the next is made. Pods of one group are decided together (pod-group-cycle.ts).
  * Pods whose spec.schedulerName is no profile's are somebody else's.
  */
+import { errorText } from "../api/meta/error-text.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -107,7 +108,7 @@ class Scheduler {
     log.error("a pod could not be decided on, it is tried again", { pod: attempt.key, error });
     const profile = this.#parts.profileOf(pod) ?? DEFAULT_PROFILE;
     queue.fail(attempt, "error");
-    writes.add(this.#parts.tellError({ pod, profile, startMs, signal }, error instanceof Error ? error.message : String(error)));
+    writes.add(this.#parts.tellError({ pod, profile, startMs, signal }, errorText(error)));
   }
 
   #decide(attempt: Attempt, startMs: number, signal: AbortSignal): void | Promise<void> {

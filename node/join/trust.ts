@@ -5,6 +5,7 @@
  *   2. of what it gets, it keeps only the certificate whose hash stands in the token
  *   3. it asks again, over a connection that certificate vouches for: what comes now is the cluster's CA
  */
+import { errorText } from "../../core/api/meta/error-text.ts";
 import { parseYaml } from "../../core/api/codec/yaml.ts";
 import type { ConfigMap } from "../../core/api/gen/core.v1.ts";
 import { CLUSTER_INFO } from "../../core/client/cluster-objects.ts";
@@ -95,7 +96,7 @@ const UNTRUSTED: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE
 /** What a failed connection to `server` means for who waits: a JoinError if nothing will change by itself. */
 export function connectionError(server: string, cause: unknown, clockAheadMs?: number): Error {
   const code = codeOf(cause);
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = errorText(cause);
   if (OUTDATED.has(code))
     return new JoinError("bad-clock", `the certificate of ${server} does not hold at this machine's time (${message})${clockAheadMs === undefined ? "" : `: this machine's clock is ${describeSkew(clockAheadMs)} the server's; set it right`}`, { cause });
   if (UNTRUSTED.has(code))

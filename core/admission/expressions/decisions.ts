@@ -7,6 +7,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/authorizer/caching_authorizer.go
  */
+import { errorText } from "../../api/meta/error-text.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
 import type { Authorizer, Decision } from "../../authz/authorizer.ts";
 import type { Decided } from "../../cel/library/authz.ts";
@@ -54,4 +55,4 @@ export class Decisions {
 }
 
 function decidedBy({ decision, reason }: Decision): Decided { return { allowed: decision === "allow", reason }; }
-function failed(error: unknown): Decided { return { allowed: false, reason: "", error: error instanceof Error ? error.message : String(error) }; }
+function failed(error: unknown): Decided { return { allowed: false, reason: "", error: errorText(error) }; }

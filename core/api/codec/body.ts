@@ -8,6 +8,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/{create,rest}.go, apimachinery/pkg/runtime/serializer/{json,protobuf,versioning}
  */
+import { errorText } from "../meta/error-text.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { formatApiVersion, parseApiVersion, type GroupVersion, type GroupVersionKind } from "../meta/gvk.ts";
 import { badRequest, type StatusError } from "../meta/status-error.ts";
@@ -107,7 +108,7 @@ export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "
   try {
     body = readers[encoding](bytes, { ...expected, ...META }, expected); // what does not say of what version it is, is of this one
   } catch (error) {
-    throw badRequest(error instanceof Error ? error.message : String(error), error);
+    throw badRequest(errorText(error), error);
   }
   const { gvk } = body;
   if (gvk.kind !== expected.kind) throw badRequest(isOfMeta(gvk) ? `converting (v1.${gvk.kind}) to (v1.${expected.kind}): unknown conversion` : notRegistered(gvk, SCHEME_OPTIONS));
@@ -166,7 +167,7 @@ function readBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "en
   try {
     return readers[encoding](bytes, expected, named);
   } catch (error) {
-    throw unrecognized(named, error instanceof Error ? error.message : String(error), bytes, error);
+    throw unrecognized(named, errorText(error), bytes, error);
   }
 }
 
@@ -179,7 +180,7 @@ function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
   const object = (type: StructType | undefined): JsonObject => {
     if (!type) return {};
     try { return protobufCodec.readMessage(type, raw); }
-    catch (error) { throw unfit(gvk, expected, error instanceof Error ? error.message : String(error), error); }
+    catch (error) { throw unfit(gvk, expected, errorText(error), error); }
   };
   return { gvk, document: undefined, isTyped: true, duplicatesText: [], object };
 }
@@ -192,7 +193,7 @@ function readCborBody(bytes: Uint8Array, expected: GroupVersionKind, named: Grou
   });
   const gvk = withDefaults(meta, expected);
   const fit = <T>(read: () => T): T => {
-    try { return read(); } catch (error) { throw unfit(withDefaults(meta, named), named, error instanceof Error ? error.message : String(error), error); }
+    try { return read(); } catch (error) { throw unfit(withDefaults(meta, named), named, errorText(error), error); }
   };
   let typed: TypedCbor | undefined;
   const typedAs = (type: StructType): TypedCbor => (typed ??= fit(() => typedCbor(type, item)));
@@ -224,7 +225,7 @@ function objectOf(value: JsonValue): JsonObject { return typeof value === "objec
 
 function withPrefix<T>(prefix: string, read: () => T): T {
   try { return read(); }
-  catch (error) { throw new Error(prefix + (error instanceof Error ? error.message : String(error)), { cause: error }); }
+  catch (error) { throw new Error(prefix + errorText(error), { cause: error }); }
 }
 
 export interface TypeMeta { readonly apiVersion: string; readonly kind: string }
@@ -268,7 +269,7 @@ export function kindError(value: JsonValue, expected: GroupVersionKind, scheme =
     if (isRetiredKind(gvk) && gvk.kind === "Scale" && expected.kind === "Scale") return retiredScaleError(value);
     return !builtInFacts.typeOf(gvk) && !isRetiredKind(gvk) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
   } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+    return errorText(error);
   }
 }
 

@@ -8,6 +8,7 @@
  * Source: kubernetes v1.36 apimachinery/pkg/api/errors/errors.go, apiserver/pkg/endpoints/handlers/{responsewriters,negotiation}/errors.go,
  *         apiserver/pkg/storage/errors.go, apiserver/pkg/storage/etcd3/errors.go
  */
+import { errorText } from "./error-text.ts";
 import { formatFieldErrorBody, inBrackets, type FieldError } from "./field-error.ts";
 import { goQuote } from "./go-quote.ts";
 import { formatGroupKind, formatGroupResource, type GroupKind, type GroupResource } from "./gvk.ts";
@@ -224,7 +225,7 @@ export function routerNotAcceptable(available: readonly string[]): StatusError {
 }
 
 export function internalError(cause: unknown): StatusError {
-  const message = cause instanceof Error ? cause.message : String(cause);
+  const message = errorText(cause);
   return statusError({ code: 500, reason: "InternalError", message: `Internal error occurred: ${message}`, details: { causes: [{ message }] }, cause });
 }
 
@@ -232,7 +233,7 @@ export function internalError(cause: unknown): StatusError {
 export function statusOf(error: unknown): Status {
   const found = findStatusError(error);
   if (found) return found.status;
-  return statusError({ code: 500, reason: "", message: error instanceof Error ? error.message : String(error) }).status;
+  return statusError({ code: 500, reason: "", message: errorText(error) }).status;
 }
 
 function findStatusError(error: unknown): StatusError | undefined {

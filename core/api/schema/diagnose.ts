@@ -5,6 +5,7 @@
  * first wrong type is the one reported, unknown and duplicate fields are listed in the order met, and a type with a decoder of its own
  * (Quantity, Time …) stops everything.
  */
+import { errorText } from "../meta/error-text.ts";
 import { parseDurationNs } from "../meta/duration.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { parseQuantity, withoutSpaces } from "../meta/quantity.ts";
@@ -235,7 +236,7 @@ function rawText(node: JsonNode): string {
 
 function rethrow(parse: () => unknown): void {
   try { parse(); }
-  catch (error) { throw new Fatal(error instanceof Error ? error.message : String(error), { cause: error }); }
+  catch (error) { throw new Fatal(errorText(error), { cause: error }); }
 }
 
 /** What Go says to a text that is no base64; undefined: it is. */

@@ -9,6 +9,7 @@
  * balancer says that nobody is behind it. One that comes after its server was taken for gone counts as well: over a slow link a handshake alone
  * may take that long, and from then on more time is given.
  */
+import { errorText } from "../../api/meta/error-text.ts";
 import { backoffMs } from "../../lifecycle/backoff.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
@@ -119,7 +120,7 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
     }
     if (last && last.atMs >= startMs) return void use(last.server); // late, but it did
     if (state !== "offline") told.clear();
-    const why = reason instanceof Error ? reason.message : String(reason);
+    const why = errorText(reason);
     if (!told.has(why) && told.size < REASONS_MAX) log.warn("no API server can be reached: what runs here goes on, from the checkpoint if need be", { servers: servers(), error: reason });
     told.add(why);
     become("offline");

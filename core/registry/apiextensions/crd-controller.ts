@@ -8,6 +8,7 @@
  * established definition is in the table before the write of it is answered, too.
  */
 import type { CustomResourceDefinition, CustomResourceDefinitionStatus } from "../../api/gen/apiextensions.v1.ts";
+import { errorText } from "../../api/meta/error-text.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { updateManagedFields } from "../../api/patch/apply/update.ts";
@@ -173,7 +174,7 @@ class CrdController {
     const problems: string[] = [];
     for (const { object: { metadata } } of [...store.cache.values()])
       await store.delete(metadata.namespace ?? "", metadata.name, {}, { context: this.#context(), signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) problems.push(error instanceof Error ? error.message : String(error));
+        if (!isNotFound(error)) problems.push(errorText(error));
       });
     if (problems.length > 0) {
       const message = `could not issue all deletes: ${[...new Set(problems)].join(", ")}`;

@@ -8,6 +8,7 @@
  */
 import type { Node } from "../../api/gen/core.v1.ts";
 import type { DeviceClass, DeviceRequest, DeviceSubRequest, DeviceTaint, DeviceToleration, ExactDeviceRequest, ResourceClaim } from "../../api/gen/resource.v1.ts";
+import { errorText } from "../../api/meta/error-text.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, subQuantity } from "../../api/meta/quantity.ts";
@@ -276,7 +277,7 @@ function attempt<T>(work: () => T, doing: string): T {
   try {
     return work();
   } catch (error) {
-    throw new AllocationError(`${doing}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new AllocationError(`${doing}: ${errorText(error)}`, { cause: error });
   }
 }
 

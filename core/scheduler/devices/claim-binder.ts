@@ -6,6 +6,7 @@
  */
 import type { ContainerExtendedResourceRequest, Pod } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, ResourceClaim } from "../../api/gen/resource.v1.ts";
+import { errorText } from "../../api/meta/error-text.ts";
 import { keyOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { Client } from "../../client/client.ts";
@@ -261,7 +262,7 @@ export class ClaimBinder {
 }
 
 function whileDoing(what: string, cause: unknown): Error {
-  return new Error(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  return new Error(`${what}: ${errorText(cause)}`, { cause });
 }
 
 function idleClaim({ metadata: { uid } }: Readonly<Pod>, { unavailable }: DevicePlan): Readonly<ResourceClaim> | undefined {

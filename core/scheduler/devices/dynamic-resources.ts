@@ -1,4 +1,5 @@
 /** The plugin DynamicResources: pods go where devices are, or can be had, for their ResourceClaims. */
+import { errorText } from "../../api/meta/error-text.ts";
 import type { Candidate } from "../candidate.ts";
 import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
@@ -38,7 +39,7 @@ export function dynamicResources(timeouts = TIMEOUTS): Filter {
             const here = plan.on(node);
             return "reason" in here ? unresolvable(here.reason) : undefined;
           } catch (error) { // no node can take the pod: the attempt fails with why
-            throw new Error(`running "DynamicResources" filter plugin: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+            throw new Error(`running "DynamicResources" filter plugin: ${errorText(error)}`, { cause: error });
           }
         },
       };

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/registry/core/pod/storage/storage.go assignPod
  */
 import type { Binding, Pod } from "../../api/gen/core.v1.ts";
+import { errorText } from "../../api/meta/error-text.ts";
 import { formatFieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, conflict, statusError, success } from "../../api/meta/status-error.ts";
@@ -51,6 +52,6 @@ function assigned(pod: Readonly<Pod>, binding: Binding, nowMs: number): Pod {
     next.metadata.resourceVersion = "";
     return next;
   } catch (error) {
-    throw conflict(PODS_BINDING, pod.metadata.name, error instanceof Error ? error.message : String(error));
+    throw conflict(PODS_BINDING, pod.metadata.name, errorText(error));
   }
 }

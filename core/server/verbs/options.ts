@@ -1,4 +1,5 @@
 /** The options of list, watch and delete, from the query. Wrong ones are refused as upstream does. */
+import { errorText } from "../../api/meta/error-text.ts";
 import { type FieldError, forbidden, formatFieldError, invalid as invalidField, notSupported } from "../../api/meta/field-error.ts";
 import { checkFieldsSupported, parseFieldSelector } from "../../api/meta/field-selector.ts";
 import { parseLabelSelector } from "../../api/meta/label-selector.ts";
@@ -84,7 +85,7 @@ function attempt<T>(parse: () => T): T {
   try {
     return parse();
   } catch (error) {
-    throw badRequest(error instanceof Error ? error.message : String(error), error);
+    throw badRequest(errorText(error), error);
   }
 }
 

@@ -10,6 +10,7 @@ import { endlessNumber, inKeyOrder, jsonNodeOf, type JsonNode, parseJsonDocument
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
 import { yamlTextOf } from "../../api/codec/yaml-octets.ts";
+import { errorText } from "../../api/meta/error-text.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsupportedMediaType } from "../../api/meta/status-error.ts";
@@ -205,7 +206,7 @@ function attempt<T>(what: string, parse: () => T, instead?: string): T {
   try {
     return parse();
   } catch (error) {
-    throw badRequest(instead ?? what + (error instanceof Error ? error.message : String(error)), error);
+    throw badRequest(instead ?? what + errorText(error), error);
   }
 }
 

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { type Duplex, Readable } from "node:stream";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
+import { errorText } from "../../../core/api/meta/error-text.ts";
 import { StatusError } from "../../../core/api/meta/status-error.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Connection } from "../../../core/net/connections.ts";
@@ -126,7 +127,7 @@ function answerOf(error: unknown, log: Log): Answer {
   if (error instanceof StatusError) return text(error.code, error.message);
   if (error instanceof KubeletApiError) return text(CODES[error.code], error.message);
   log.warn("a request to the kubelet failed", { error });
-  return text(500, error instanceof Error ? error.message : String(error));
+  return text(500, errorText(error));
 }
 
 const pack = promisify(gzip);

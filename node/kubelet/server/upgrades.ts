@@ -13,6 +13,7 @@
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
+import { errorText } from "../../../core/api/meta/error-text.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { hostOf } from "../../../core/net/dial-tcp.ts";
@@ -178,7 +179,7 @@ async function open(url: URL, { method, headers }: { readonly method: string; re
     return await http1Request(socket, { method, target: `${url.pathname}${url.search}`, headers: [["Host", url.host], ...headers] }, AbortSignal.any([signal, late.signal]));
   } catch (cause) {
     socket.destroy();
-    throw new AnswerError(500, `error dialing backend: ${cause instanceof Error ? cause.message : String(cause)}`);
+    throw new AnswerError(500, `error dialing backend: ${errorText(cause)}`);
   } finally {
     alarm.cancel();
   }

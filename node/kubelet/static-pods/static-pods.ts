@@ -8,6 +8,7 @@ import { type FSWatcher, watch } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { errorText } from "../../../core/api/meta/error-text.ts";
 import { keyOf, type ObjectKey } from "../../../core/api/meta/object-meta.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
@@ -85,7 +86,7 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
     try {
       return podFromManifest(text, { nodeName, path: join(directory, name), nowMs: clock.nowMs(), complete });
     } catch (error) {
-      log.error("static pod's manifest cannot be used", { file: join(directory, name), problem: error instanceof Error ? error.message : String(error) });
+      log.error("static pod's manifest cannot be used", { file: join(directory, name), problem: errorText(error) });
       return undefined;
     }
   }

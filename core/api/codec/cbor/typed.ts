@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 apimachinery/pkg/runtime/serializer/cbor, apimachinery UnmarshalCBOR methods, apiextensions v1/marshal.go, github.com/fxamacker/cbor/v2 decode.go
  */
+import { errorText } from "../../meta/error-text.ts";
 import { goQuote } from "../../meta/go-quote.ts";
 import { parseDurationNs } from "../../meta/duration.ts";
 import { parseQuantity, withoutSpaces } from "../../meta/quantity.ts";
@@ -196,6 +197,6 @@ function transcoded(item: CborItem, prefix: string): JsonValue {
 function noFields(item: CborItem): never { throw new CborError(`failed to transcode FieldsV1 to JSON: metav1.FieldsV1 cbor invalid: ${new CborTypeError(withoutTags(item), "map[string]interface {}").message}`); }
 
 function problemOf(parse: () => unknown): string | undefined {
-  try { parse(); } catch (error) { return error instanceof Error ? error.message : String(error); }
+  try { parse(); } catch (error) { return errorText(error); }
   return undefined;
 }
