@@ -1,7 +1,7 @@
 /**
- * The pods of this node: who is admitted, one worker for each, and the end of what nobody knows any more.
+ * The pods of this node: who is admitted, one worker for each, and the end of what nobody knows any more (leftovers.ts).
  *
- * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions), pkg/kubelet/kubelet_pods.go (HandlePodCleanups)
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet.go (HandlePodAdditions)
  */
 import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { compareText } from "../../core/api/meta/compare-text.ts";
@@ -13,15 +13,14 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { type AdmissionFacts, nodeRefusal, refusalOf, type Shortfall, shortfalls, stateRefusal } from "./admission.ts";
 import type { ResizeTrigger } from "./context.ts";
-import { removePodLogs } from "./garbage.ts";
-import { notedLogDirectories } from "./logs/log-directories.ts";
+import { sweepLeftovers } from "./leftovers.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
 import { CONFIG_SEEN, fromApi, isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
 import { PodWorker, refusedAllocation } from "./pod-worker.ts";
 import { podsToPreempt } from "./preemption.ts";
 import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
-import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
+import { isAnythingRunning, type RuntimeSummary } from "./runtime-pod.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 import { disruption } from "./status/disruption.ts";
@@ -321,54 +320,19 @@ export class PodManager {
     this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.granted));
   }
 
-  /** Ends what the runtime has, or what lies on the disk, of pods that no longer exist. What cannot be done of it keeps nothing else. */
-  async #sweep(): Promise<void> {
-    const { signal, log, worker: { context } } = this.#deps;
-    const attempt = async (work: () => Promise<void>, facts: { readonly uid?: string } = {}): Promise<void> => {
-      if (signal.aborted) return;
-      await work().catch((error: unknown) => {
-        if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { ...facts, error });
-      });
-    };
-    for (const { uid } of this.#inRuntime.values()) if (!this.#workers.has(uid)) await attempt(() => this.#endOrphan(uid), { uid });
-    await attempt(() => this.#removeLeftBehind());
-    await attempt(() => context.volumes.sweep(signal));
-    await attempt(async () => {
-      for (const directory of await notedLogDirectories(context.settings.dataDir)) if (!this.#isThere(directory.uid)) await removePodLogs(context, directory);
-    });
-  }
-
   /** Somebody sees to it, or it may run still: what the runtime has of it is to be ended first. */
   #isThere(uid: string): boolean { return this.#workers.has(uid) || this.#inRuntime.has(uid); }
 
-  async #endOrphan(uid: string): Promise<void> {
+  async #sweep(): Promise<void> {
     const { cri, signal, log, worker } = this.#deps;
-    const runtime = await readRuntimePod(cri, uid, signal);
-    if (this.#workers.has(uid) || (runtime.containers.length === 0 && runtime.sandboxes.length === 0)) return;
-    log.info("ending a pod that the API server does not know", { uid, pod: runtime.name, namespace: runtime.namespace });
-    const orphan = new PodWorker(rememberedPod(runtime), worker);
-    orphan.remove();
-    this.#start(orphan);
-    worker.context.metrics.orphaned();
-  }
-
-  /** One that cannot be removed does not keep the others. */
-  async #removeLeftBehind(): Promise<void> {
-    const { signal, log, worker: { context: { volumes, cgroups, userNamespaces, metrics } } } = this.#deps;
-    const left = [...await volumes.leftBehind()].filter((uid) => !this.#isThere(uid));
-    let failed = 0;
-    for (const uid of left) {
-      try {
-        await volumes.release(uid, { keepMessages: false, signal });
-        cgroups.remove(uid);
-        await userNamespaces.release(uid);
-      } catch (error) {
-        signal.throwIfAborted();
-        failed++;
-        log.warn("what a pod has left on the disk is not removed, next try at the next list", { uid, error });
-      }
-    }
-    metrics.leftoversRemoved({ all: left.length, failed });
+    await sweepLeftovers([...this.#inRuntime.keys()], {
+      context: worker.context, cri, log, signal, isCaredFor: (uid) => this.#workers.has(uid), isThere: (uid) => this.#isThere(uid),
+      end: (pod) => {
+        const orphan = new PodWorker(pod, worker);
+        orphan.remove();
+        this.#start(orphan);
+      },
+    });
   }
 }
 
@@ -377,20 +341,4 @@ function byAge(a: Pod, b: Pod): number { return compareText(a.metadata.creationT
 /** Of one pod: when it was first seen is no change. */
 function asSeenBefore(pod: Pod, { metadata: { creationTimestamp, annotations } }: Pod): Pod {
   return { ...pod, metadata: { ...pod.metadata, creationTimestamp, annotations: { ...pod.metadata.annotations, [CONFIG_SEEN]: annotations?.[CONFIG_SEEN] ?? "" } } };
-}
-
-/** A pod as its containers remember it. */
-function rememberedPod(runtime: RuntimePod): Pod {
-  const names = [...new Set(runtime.containers.map(({ name }) => name))];
-  const grace = names.flatMap((name) => containerNamed(runtime, name)?.spec.gracePeriodSeconds ?? []);
-  return {
-    apiVersion: "v1", kind: "Pod", metadata: { name: runtime.name, namespace: runtime.namespace, uid: runtime.uid, resourceVersion: "", creationTimestamp: "" },
-    spec: {
-      containers: names.map((name) => {
-        const preStop = containerNamed(runtime, name)?.spec.preStop;
-        return { name, ...(preStop ? { lifecycle: { preStop } } : {}) };
-      }),
-      ...(grace.length > 0 ? { terminationGracePeriodSeconds: Math.max(...grace) } : {}),
-    },
-  };
 }
