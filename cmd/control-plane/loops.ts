@@ -11,7 +11,6 @@ import { manifestDirectory } from "../../core/controllers/addons/manifest-direct
 import { allControllers } from "../../core/controllers/all.ts";
 import { LEADER_ELECTION, leaderElection } from "../../core/controllers/leaderelection/leaderelection.ts";
 import { controllerMetrics } from "../../core/controllers/run-controller.ts";
-import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
 import { dnsEndpoints } from "../../core/dns/dns-endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
@@ -23,7 +22,6 @@ import type { Pki } from "../../core/pki/pki.ts";
 import { parsePortRange } from "../../core/registry/core/service/allocator/port-range.ts";
 import type { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { scheduler } from "../../core/scheduler/scheduler.ts";
-import { VXLAN_PORT } from "../../node/network/vxlan.ts";
 import type { Settings } from "../config/flags.ts";
 import type { ControllerSettings } from "../controller-settings.ts";
 import { leading, type LeadingOptions } from "../leading.ts";
@@ -31,6 +29,7 @@ import type { Paths } from "../paths.ts";
 import type { SchedulerSetup } from "../scheduler-settings.ts";
 import { releasedMs } from "../version.ts";
 import type { LoopsState } from "./components.ts";
+import { reservedPorts } from "./reserved-ports.ts";
 
 /** Events under way at once, of all controllers or of the scheduler: one after the other they would fall behind a thousand pods a second, and most would be dropped. */
 const EVENT_WRITES_MAX = 64;
@@ -125,9 +124,4 @@ function told(state: LoopsState, part: Runnable): Runnable {
       }
     },
   };
-}
-
-/** What the nodes themselves are reached at: no Service of type LoadBalancer gets it. */
-function reservedPorts({ httpsListenPort, kubeletPort }: Settings): ReservedPort[] {
-  return [{ protocol: "TCP", port: httpsListenPort, why: "the API server's" }, { protocol: "TCP", port: kubeletPort, why: "the kubelet's" }, { protocol: "UDP", port: VXLAN_PORT, why: "the pod network's" }];
 }

@@ -1,29 +1,50 @@
 /**
- * Removes a directory that a pod has had, however it was filled. Names never get long: a directory that lies too deep is first moved up to the top, so
- * that nesting a hundred thousand levels costs no more than as many directories side by side. Links are removed, not followed.
+ * Removes a directory that a pod has had, however it was filled, and by whomever it still is: of a pod that was deleted by force containers may run on. Each directory is opened as what
+ * it is, and all in it is named from there: who puts a link in its place meanwhile has us go nowhere else. Links are removed, not followed.
+ *
+ * Few are open at once: a directory that lies too deep is first moved up to the top, so that nesting a hundred thousand levels costs no more than as many directories side by side.
  */
-import { readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
-import { join } from "node:path";
+import { constants } from "node:fs";
+import { type FileHandle, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { ifThere } from "../../../core/lifecycle/if-there.ts";
 
-/** Half of what the kernel takes: what stands in a directory of this depth still has a name. */
-const NAME_BYTES_LONG = 2_000;
+/** What is open at once, of one tree. */
+const DEPTH_MAX = 32;
 
 /** Somebody has thought of our names. */
 const TAKEN: ReadonlySet<string> = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"]);
+/** It is a link, or no directory at all: it was one a moment ago. */
+const SWAPPED: ReadonlySet<string> = new Set(["ELOOP", "ENOTDIR"]);
 
-/** What is not there is gone. Nothing may be mounted below it, and nobody may be at work in it. */
+/** What is not there is gone. Nothing may be mounted below it. */
 export async function removeTree(root: string): Promise<void> {
   if (process.platform === "win32") return await rm(root, { recursive: true, force: true }); // which knows of junctions
-  const raised: string[] = [root];
+  const top = await ifThere(opened(root));
+  if (!top) return;
+  try {
+    await emptyAll(top);
+  } finally {
+    await top.close();
+  }
+  await ifThere(rmdir(root));
+}
+
+function opened(path: string): Promise<FileHandle> { return open(path, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW); }
+
+/** In the very directory that is open, whatever has its name now. */
+function within({ fd }: FileHandle, name: string): string { return `/proc/self/fd/${fd}/${name}`; }
+
+async function emptyAll(top: FileHandle): Promise<void> {
+  const raised: string[] = [];
   let count = 0;
 
-  async function raise(path: string): Promise<string> {
+  async function raise(path: string): Promise<void> {
     for (;;) {
-      const top = join(root, `.removed-${count++}`);
+      const name = `.removed-${count++}`;
       try {
-        await ifThere(rename(path, top));
-        return top;
+        await ifThere(rename(path, within(top, name)));
+        raised.push(name);
+        return;
       } catch (error) {
         if (!TAKEN.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
       }
@@ -31,21 +52,29 @@ export async function removeTree(root: string): Promise<void> {
   }
 
   /** Everything in it, but for what is moved up. */
-  async function empty(directory: string): Promise<void> {
-    for (const entry of (await ifThere(readdir(directory, { withFileTypes: true }))) ?? []) {
-      const path = join(directory, entry.name);
+  async function empty(directory: FileHandle, depth: number): Promise<void> {
+    for (const entry of (await ifThere(readdir(within(directory, ""), { withFileTypes: true }))) ?? []) {
+      const path = within(directory, entry.name);
       if (!entry.isDirectory()) await ifThere(unlink(path));
-      else if (Buffer.byteLength(path) > NAME_BYTES_LONG) raised.push(await raise(path));
-      else {
-        await empty(path);
-        await ifThere(rmdir(path));
-      }
+      else if (depth >= DEPTH_MAX) await raise(path);
+      else await remove(path, depth + 1);
     }
   }
 
-  for (let at = 0; at < raised.length; at++) {
-    await empty(raised[at]!);
-    if (at > 0) await ifThere(rmdir(raised[at]!));
+  async function remove(path: string, depth: number): Promise<void> {
+    const directory = await ifThere(opened(path)).catch((error: NodeJS.ErrnoException) => {
+      if (!SWAPPED.has(error.code ?? "")) throw error;
+      return undefined;
+    });
+    if (!directory) return await ifThere(unlink(path));
+    try {
+      await empty(directory, depth);
+    } finally {
+      await directory.close();
+    }
+    await ifThere(rmdir(path));
   }
-  await ifThere(rmdir(root));
+
+  await empty(top, 1);
+  for (let at = 0; at < raised.length; at++) await remove(within(top, raised[at]!), 2);
 }

@@ -1,0 +1,19 @@
+/** What the nodes themselves are reached at: no Service of type LoadBalancer gets it, whoever may make one. Pure. */
+import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
+import { VXLAN_PORT } from "../../node/network/vxlan.ts";
+import type { Settings } from "../config/flags.ts";
+
+export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint = "" }: Pick<Settings, "httpsListenPort" | "kubeletPort" | "datastoreEndpoint">): ReservedPort[] {
+  return [
+    { protocol: "TCP", port: httpsListenPort, why: "the API server's" }, { protocol: "TCP", port: kubeletPort, why: "the kubelet's" }, { protocol: "UDP", port: VXLAN_PORT, why: "the pod network's" },
+    ...etcdPorts(datastoreEndpoint).map((port) => ({ protocol: "TCP" as const, port, why: "the datastore's" })),
+  ];
+}
+
+/** It runs on the servers' machines as a rule: who had its port there had all servers without their objects. */
+function etcdPorts(endpoints: string): number[] {
+  return [...new Set(endpoints.split(",").flatMap((text) => (/^\s*https?:/.test(text) ? [Number(/:(\d+)\/?\s*$/.exec(text)?.[1] ?? ETCD_PORT)] : [])))];
+}
+
+/** Of an endpoint that names none. */
+const ETCD_PORT = 2379;
