@@ -28,9 +28,20 @@ export interface AffinityTerms {
 
 const NONE: AffinityTerms = Object.freeze({ affinity: [], antiAffinity: [], preferred: [], preferredAnti: [] });
 
+/** Of pods that stay as they are: one that waits is held against every pod that comes or goes, and may have ten thousand terms. */
+const known = new WeakMap<Readonly<Pod>, AffinityTerms>();
+
 export function affinityTerms(pod: Readonly<Pod>): AffinityTerms {
+  if (!pod.spec.affinity?.podAffinity && !pod.spec.affinity?.podAntiAffinity) return NONE;
+  const before = known.get(pod);
+  if (before) return before;
+  const made = readTerms(pod);
+  if (Object.isFrozen(pod)) known.set(pod, made);
+  return made;
+}
+
+function readTerms(pod: Readonly<Pod>): AffinityTerms {
   const { podAffinity, podAntiAffinity } = pod.spec.affinity ?? {};
-  if (!podAffinity && !podAntiAffinity) return NONE;
   const required = (terms: readonly PodAffinityTerm[] | undefined): AffinityTerm[] => (terms ?? []).map((term) => readTerm(term, pod, 0));
   const preferred = (terms: readonly { weight: number; podAffinityTerm: PodAffinityTerm }[] | undefined): AffinityTerm[] =>
     (terms ?? []).filter(({ weight }) => weight !== 0).map(({ weight, podAffinityTerm }) => readTerm(podAffinityTerm, pod, weight));

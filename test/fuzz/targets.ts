@@ -8,6 +8,7 @@ import { encodeJson, jsonText, parseJson } from "../../core/api/codec/json.ts";
 import { parseJsonDocument } from "../../core/api/codec/json-document.ts";
 import { protobufCodec } from "../../core/api/codec/protobuf.ts";
 import { encodeYaml, parseYaml } from "../../core/api/codec/yaml.ts";
+import { plainYaml } from "../../core/api/codec/yaml-plain.ts";
 import { YamlTextError } from "../../core/api/codec/yaml-writer.ts";
 import { parseFieldSelector } from "../../core/api/meta/field-selector.ts";
 import { labelSelector, parseLabelSelector } from "../../core/api/meta/label-selector.ts";
@@ -53,6 +54,13 @@ const proper = (value: unknown): JsonMap => canonical(TYPE, isMap(value) ? value
 const decoding: Target[] = [
   { name: "json", allows: ["JsonSyntaxError", "SyntaxError"], make: (chance) => garbled(chance, JSON.stringify(chance.is(0.5) ? mutated(chance, OBJECT) : json(chance))), take(text: string) { parseJson(text); jsonText(parseJsonDocument(text)); } },
   { name: "yaml", allows: ["YamlError", "YamlTextError"], make: (chance) => garbled(chance, Buffer.from(yamlOf(chance.is(0.5) ? mutated(chance, OBJECT) : json(chance))).toString()), take(text: string) { encodeYaml(parseYaml(text)); } },
+  {
+    name: "yaml-lines", allows: ["YamlTextError"], make: (chance) => { const text = yamlOf(chance.is(0.5) ? mutated(chance, OBJECT) : json(chance)); return chance.is(0.5) ? text : Buffer.from(garbled(chance, text)).toString(); },
+    take(text: string) {
+      const plain = plainYaml(text);
+      if (plain !== undefined && !Bun.deepEquals(plain, parseYaml(text))) throw new Error("two readers read two values");
+    },
+  },
   {
     name: "body", allows: ["StatusError"], make: (chance) => (chance.is(0.8) ? JSON.stringify(mutated(chance, OBJECT)) : garbled(chance, JSON.stringify(OBJECT))),
     take(text: string) { for (const fieldValidation of ["Ignore", "Strict"] as const) decodeBody({ bytes: Buffer.from(text), encoding: "json", expected: DEPLOYMENT, fieldValidation } as never); },

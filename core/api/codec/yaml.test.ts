@@ -105,7 +105,11 @@ test("what a client sends is read in a moment, or not at all: nobody is served m
   expect(readYaml(`a: 1\n--- @\n`).value).toEqual({ a: 1 }); // what comes after it may be anything
   expect(() => readYaml(`a: &x 1\nb: [${"*x,".repeat(100_000)}]`)).toThrow("yaml: document contains excessive aliasing");
   expect(readYaml(`a: [${'"*x",'.repeat(10_001)}]`).value).toEqual({ a: Array(10_001).fill("*x") });
-  expect(() => readYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toThrow("yaml: document is longer than 1048576 characters: send JSON instead");
+  expect(readYaml(`a: "${"x".repeat(1024 * 1024)}"\n`).value).toEqual({ a: "x".repeat(1024 * 1024) });
+  expect(() => readYaml(`a: ["${"x".repeat(1024 * 1024)}"]`)).toThrow("yaml: document is longer than 1048576 characters: send JSON instead");
+  expect(() => readYaml(`a: [${"[],".repeat(300_000)}]`)).toThrow("yaml: document has more than 500000 tokens: send JSON instead");
+  const list = Array.from({ length: 30_000 }, (_, i) => `  key-${i}: value ${i}\n`).join("");
+  expect(Object.keys((readYaml(`data:\n${list}`).value as { data: object }).data)).toHaveLength(30_000);
   expect(readYaml(`{"a": "${"x".repeat(1024 * 1024)}"}`).value).toEqual({ a: "x".repeat(1024 * 1024) });
   expect(parseYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toEqual({ a: "x".repeat(1024 * 1024) }); // of a file
 });

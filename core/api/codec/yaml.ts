@@ -4,6 +4,7 @@
  * `yes`, `on` and `y` are booleans and 010 is eight, but 22:22 and 2026-01-02 are strings: sexagesimal numbers and timestamps are switched off.
  * Keys become strings. Of several documents the API reads the first.
  * A duplicate key keeps its last value, and is named. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast.
+ * So is most of what is none (yaml-plain.ts).
  *
  *   parseYaml(text)            of a file of ours
  *   parseStrictYaml(text)      of one that may say nothing twice
@@ -18,6 +19,7 @@ import { goFloat } from "../meta/go-float.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
+import { plainYaml } from "./yaml-plain.ts";
 import { numberIn } from "./yaml-scalars.ts";
 import { endedWithin, laxLexer } from "./yaml-tokens.ts";
 import { writeYaml } from "./yaml-writer.ts";
@@ -30,8 +32,10 @@ const INT = "tag:yaml.org,2002:int";
 const ALIASES_MAX = 100;
 /** Anchors and aliases: each alias is looked for among all before it. */
 const NAMES_MAX = 10_000;
-/** Of a request, in characters: some seconds' work on a small machine. JSON may be as long as any body. */
+/** Of a request, in characters, where there is more to it than lines. JSON may be as long as any body. */
 const LENGTH_MAX = 1024 * 1024;
+/** Of the same: what a text costs. A megabyte of keys and values, one a line, has as many, one of brackets twice as many. */
+const LEXEMES_MAX = 500_000;
 
 const FLOAT = "tag:yaml.org,2002:float";
 /** A plain text that go-yaml takes for a number. */
@@ -67,17 +71,18 @@ export interface ReadYaml { readonly value: JsonValue; readonly duplicates: read
 /** The first document as a JSON value; an empty text is null. Throws YamlError. */
 export function parseYaml(text: string): JsonValue {
   const plainJson = jsonObjectIn(text);
-  return plainJson === undefined ? guarded(() => valueOf(firstDocument(text))) : plainJson;
+  return plainJson === undefined ? guarded(() => valueOf(firstDocument(text, {}))) : plainJson;
 }
 
 /** The same of what a client has sent, fields in alphabetical order, in which upstream then reads them. Throws YamlError. */
 export function readYaml(text: string): ReadYaml {
   const plainJson = jsonObjectIn(text);
-  if (plainJson !== undefined) return guarded(() => ({ value: inKeyOrder(plainJson) as JsonValue, duplicates: [] }));
+  const plain = plainJson ?? plainYaml(text);
+  if (plain !== undefined) return guarded(() => ({ value: inKeyOrder(plain) as JsonValue, duplicates: [] }));
   if (text.length > LENGTH_MAX) throw new YamlError(`yaml: document is longer than ${LENGTH_MAX} characters: send JSON instead`);
   return guarded(() => {
     const lines = new LineCounter();
-    const first = firstDocument(text, lines);
+    const first = firstDocument(text, { lines, lexemesMax: LEXEMES_MAX });
     return { value: inKeyOrder(valueOf(first)) as JsonValue, duplicates: duplicatesIn(first, lines) };
   });
 }
@@ -151,19 +156,22 @@ function duplicatesIn(first: Document.Parsed | undefined, lines: LineCounter): r
 export function encodeYaml(value: unknown): string { return writeYaml(value); }
 
 /** What comes after it is not looked at. */
-function firstDocument(text: string, lines?: LineCounter): Document.Parsed | undefined {
-  const [first] = new Composer(OPTIONS).compose(tokensOf(text, lines), true, text.length);
+function firstDocument(text: string, options: TokenOptions): Document.Parsed | undefined {
+  const [first] = new Composer(OPTIONS).compose(tokensOf(text, options), true, text.length);
   const [error] = first?.errors ?? [];
   if (error && /^maximum call stack/i.test(error.message)) throw tooDeep(error);
   if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
   return first as Document.Parsed | undefined;
 }
 
-function* tokensOf(text: string, lines: LineCounter | undefined): Generator<CST.Token> {
+interface TokenOptions { readonly lines?: LineCounter; readonly lexemesMax?: number }
+
+function* tokensOf(text: string, { lines, lexemesMax = Infinity }: TokenOptions): Generator<CST.Token> {
   const parser = new Parser(lines?.addNewLine);
-  let names = 0, before = "", at = 0;
+  let names = 0, count = 0, before = "", at = 0;
   lines?.addNewLine(0);
   for (const lexeme of laxLexer().lex(text)) {
+    if (++count > lexemesMax) throw new YamlError(`yaml: document has more than ${lexemesMax} tokens: send JSON instead`);
     if (before !== SCALAR && /^[&*]/.test(lexeme) && ++names > NAMES_MAX) throw new YamlError("yaml: document contains excessive aliasing");
     if (lexeme.startsWith("\"") && /\\[uU]/.test(lexeme)) refuseHalves(text, lexeme, at);
     if (!ZERO_WIDTH.test(lexeme)) at += lexeme.length;

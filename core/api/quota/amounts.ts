@@ -13,8 +13,14 @@ export function listOf(amounts: Amounts): Record<string, string> { return Object
 
 export function add(a: Amounts, b: Amounts): Map<string, Quantity> {
   const sum = new Map(a);
-  for (const [name, quantity] of b) sum.set(name, sum.has(name) ? addQuantity(sum.get(name)!, quantity) : quantity);
+  for (const [name, quantity] of b) addTo(sum, name, quantity);
   return sum;
+}
+
+/** Mutates `sum`. */
+export function addTo(sum: Map<string, Quantity>, name: string, quantity: Quantity): void {
+  const before = sum.get(name);
+  sum.set(name, before === undefined ? quantity : addQuantity(before, quantity));
 }
 
 /** What is more in `a` than in `b`: less counts as nothing. */

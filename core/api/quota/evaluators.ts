@@ -15,6 +15,8 @@ import { isPodInScope, isPodResource, isSelected, isTerminating, podProblem, pod
 export interface Evaluator {
   /** Whether a quota's name is one of its. */
   covers(name: string): boolean;
+  /** All that are, where there are so few. */
+  readonly names?: readonly string[] | undefined;
   usage(object: Readonly<ApiObject>, nowMs: number): Amounts;
   isInScope(object: Readonly<ApiObject>, selector: Readonly<ScopedResourceSelectorRequirement>): boolean;
   /** What decides in which scopes it is, as far as that can change while it lives. */
@@ -71,7 +73,7 @@ export function scopesOf({ spec }: Readonly<ResourceQuota>): readonly ScopedReso
 function counting(name: string): Evaluator {
   const names = [`count/${name}`, ...(ALIASED.has(name) ? [name] : [])];
   return {
-    covers: (one) => names.includes(one), usage: () => new Map(names.map((one) => [one, ONE])), isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
+    covers: (one) => names.includes(one), names, usage: () => new Map(names.map((one) => [one, ONE])), isInScope: () => false, scopeFacts: () => [], problem: () => undefined,
     handles: ({ operation, subresource }) => operation === "CREATE" && subresource === "",
   };
 }

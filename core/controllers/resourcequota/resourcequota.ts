@@ -7,6 +7,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/resourcequota
  */
+import type { ResourceQuota } from "../../api/gen/core.v1.ts";
 import { formatGroupResource, type GroupResource, parseApiVersion } from "../../api/meta/gvk.ts";
 import { type ApiObject, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { amountsOf, equal, listOf } from "../../api/quota/amounts.ts";
@@ -42,6 +43,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   const counted = new Map<string, Counted>();
   const late = new Set<string>(); // resources whose first list has been waited for in vain
   const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota, as far as we know
+  const behind = new WeakMap<Readonly<ResourceQuota>, ReadonlySet<string>>(); // what a quota counts: asked at each change of what it may count
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
   let discoveredMs: number | undefined;
   let discovering: Promise<void> | undefined;
@@ -174,7 +176,13 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
 
   function recount(resource: GroupResource, object: Readonly<ApiObject>): void {
     const id = formatGroupResource(resource);
-    for (const quota of quotas.inNamespace(namespaceOf(object))) if (resourcesOf(quota).some((one) => formatGroupResource(one) === id)) wake(keyOf(quota));
+    for (const quota of quotas.inNamespace(namespaceOf(object))) if (counts(quota, id)) wake(keyOf(quota));
+  }
+
+  function counts(quota: Readonly<ResourceQuota>, id: string): boolean {
+    const ids = behind.get(quota) ?? new Set(resourcesOf(quota).map(formatGroupResource));
+    behind.set(quota, ids);
+    return ids.has(id);
   }
 
   function uses(resource: GroupResource, object: Readonly<ApiObject>): string {
