@@ -66,6 +66,11 @@ test.each([
   expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow(message);
 });
 
+test.each([[["--service-cidr", "10.96.0.0/29"]], [["--cluster-dns", "169.254.20.10"]]])("a DNS that is not ours may be outside of the Services' addresses: %j", (argv) => {
+  expect(() => checkRanges(loadSettings("server", { ...nothing, argv }))).toThrow("is not in --service-cidr");
+  expect(() => checkRanges(loadSettings("server", { ...nothing, argv: [...argv, "--disable", "dns"] }))).not.toThrow();
+});
+
 test("the DNS is the tenth address of the Services, unless one is chosen or there are not so many", () => {
   const dns = (...argv: string[]) => withClusterDns(loadSettings("server", { ...nothing, argv })).clusterDns;
   expect([dns(), dns("--service-cidr", "10.96.0.0/12"), dns("--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual(["10.43.0.10", "10.96.0.10", "fd00:43::a"]);

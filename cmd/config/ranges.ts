@@ -14,14 +14,14 @@ export function withClusterDns(settings: Settings): Settings {
   return Object.freeze({ ...settings, clusterDns: formatIp(nthAddress(range, DNS_NTH)) });
 }
 
-/** Throws ConfigError naming the flag. */
-export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress, bindAddress }: Settings): void {
+/** Throws ConfigError naming the flag. Where ours is disabled, the DNS may be anywhere, as one of each node's own at 169.254.20.10: no Service is made for it. */
+export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress, bindAddress, disable }: Settings): void {
   const pods = cidrs("--cluster-cidr", clusterCidr);
   const services = cidrs("--service-cidr", serviceCidr);
   for (const a of pods) for (const b of services) if (a.family === b.family && cidrsOverlap(a, b)) throw new ConfigError(`--cluster-cidr ${clusterCidr} and --service-cidr ${serviceCidr} overlap: addresses would be ambiguous`);
   const dns = parseIp(clusterDns);
   if (!dns) throw new ConfigError(`--cluster-dns: ${JSON.stringify(clusterDns)} is no IP address`);
-  if (!services.some((range) => range.family === dns.family && cidrContains(range, dns))) throw new ConfigError(`--cluster-dns ${clusterDns} is not in --service-cidr ${serviceCidr}: choose an address of it`);
+  if (!disable.includes("dns") && !services.some((range) => range.family === dns.family && cidrContains(range, dns))) throw new ConfigError(`--cluster-dns ${clusterDns} is not in --service-cidr ${serviceCidr}: choose an address of it`);
   const [first, last] = /^(\d+)-(\d+)$/.exec(serviceNodePortRange)?.slice(1).map(Number) ?? [];
   if (first === undefined || last === undefined || first < 1 || last > 65_535 || first > last) throw new ConfigError(`--service-node-port-range must be like 30000-32767, not ${JSON.stringify(serviceNodePortRange)}`);
   if (advertiseAddress !== undefined && !parseIp(advertiseAddress)) throw new ConfigError(`--advertise-address: ${JSON.stringify(advertiseAddress)} is no IP address`);
