@@ -1,7 +1,7 @@
 /** Filters on what a node has left: resources and host ports. */
 import { asksForLess, isPlacedPodGone, nodeChanged } from "../changes.ts";
 import { backedResources, CLASS_PREFIX, isExtendedResource } from "../devices/extended-resources.ts";
-import { hostPortsOf } from "../host-ports.ts";
+import { HostPorts, hostPortsOf } from "../host-ports.ts";
 import type { Filter } from "../plugin.ts";
 import { amounts, podRequests } from "../pod-requests.ts";
 import { resolvable } from "../rejection.ts";
@@ -73,32 +73,9 @@ export const nodePorts: Filter = {
   name: "NodePorts",
   ofNode: true,
   prepare({ pod }) {
-    const wanted = [...hostPortsOf(pod.spec)];
-    if (wanted.length === 0) return undefined;
-    return { reject: ({ hostPorts }) => (wanted.some((port) => conflicts(port, hostPorts.keys())) ? resolvable("node(s) didn't have free ports for the requested pod ports") : undefined) };
+    const wanted = new HostPorts(hostPortsOf(pod.spec));
+    if (wanted.isEmpty) return undefined;
+    return { reject: ({ hostPorts }) => (wanted.conflictWith(hostPorts.keys()) ? resolvable("node(s) didn't have free ports for the requested pod ports") : undefined) };
   },
-  mayHelp: (pod, change) => (isPlacedPodGone(change) && change.of === "placed pod" && sharePort(hostPortsOf(pod.spec), [...hostPortsOf(change.object.spec)])) || (change.of === "node" && !change.old && !change.deleted),
+  mayHelp: (pod, change) => (isPlacedPodGone(change) && change.of === "placed pod" && new HostPorts(hostPortsOf(pod.spec)).conflictWith(hostPortsOf(change.object.spec))) || (change.of === "node" && !change.old && !change.deleted),
 };
-
-function sharePort(wanted: Iterable<string>, used: readonly string[]): boolean {
-  for (const port of wanted) if (conflicts(port, used)) return true;
-  return false;
-}
-
-/** The same port and protocol on the same address, or on all of them. */
-function conflicts(wanted: string, used: Iterable<string>): boolean {
-  const [ip, protocol, port] = split(wanted);
-  for (const other of used) {
-    const [otherIp, otherProtocol, otherPort] = split(other);
-    if (port === otherPort && protocol === otherProtocol && (ip === otherIp || isAny(ip) || isAny(otherIp))) return true;
-  }
-  return false;
-}
-
-function split(hostPort: string): string[] {
-  return hostPort.split("/");
-}
-
-function isAny(ip: string | undefined): boolean {
-  return ip === "0.0.0.0";
-}
