@@ -56,7 +56,7 @@ interface Open {
   opened?: http2.ClientHttp2Session;
   streams: number;
   streamsMax: number;
-  /** Of the clock's uptime: when the server last sent anything, and when it was last asked. */
+  /** Of the clock's uptime: when the server last sent anything, and when the last request was over. */
   heardMs: number;
   usedMs: number;
   ended: boolean;
