@@ -49,7 +49,19 @@ export interface Http2FetchOptions {
 }
 
 /** A connection, or one that is being made: requests that wait for it count already. */
-interface Open { readonly origin: string; readonly material: NonNullable<FetchInit["tls"]>; readonly session: Promise<http2.ClientHttp2Session | undefined>; opened?: http2.ClientHttp2Session; streams: number; streamsMax: number; heardMs: number; usedMs: number; ended: boolean; end(error: Error): void }
+interface Open {
+  readonly origin: string;
+  readonly material: NonNullable<FetchInit["tls"]>;
+  readonly session: Promise<http2.ClientHttp2Session | undefined>;
+  opened?: http2.ClientHttp2Session;
+  streams: number;
+  streamsMax: number;
+  /** Of the clock's uptime: when the server last sent anything, and when the last request was over. */
+  heardMs: number;
+  usedMs: number;
+  ended: boolean;
+  end(error: Error): void;
+}
 
 const READ_IDLE_MS = 30_000;
 const PING_MS_MAX = 15_000;

@@ -45,7 +45,16 @@ export interface BodyRequest {
 }
 
 /** Carries apiVersion and kind, whatever the body said. */
-export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied?: readonly string[] | undefined; readonly respelled?: ReadonlySet<object>; /** As it was sent. */ readonly sent: object }
+export interface DecodedBody {
+  readonly object: JsonObject;
+  readonly gvk: GroupVersionKind;
+  readonly warnings: readonly string[];
+  /** See Canonical. */
+  readonly emptied?: readonly string[] | undefined;
+  readonly respelled?: ReadonlySet<object>;
+  /** As it was sent. */
+  readonly sent: object;
+}
 
 /** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
 export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
