@@ -26,7 +26,7 @@ import { writeDurably } from "../core/pki/durable-file.ts";
 import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
 import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
-import type { Provider } from "../storage/encryption/provider.ts";
+import type { Provider, TransformTrace } from "../storage/encryption/provider.ts";
 import { type Rewritten, rewriteStale } from "../storage/encryption/rewrite.ts";
 import type { Store } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
@@ -55,6 +55,8 @@ interface Options {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Absent: nothing is traced. */
+  readonly trace?: TransformTrace | undefined;
 }
 
 export interface Encryption {
@@ -147,10 +149,10 @@ export async function openEncryption(options: Options): Promise<Encryption> {
 /** A file, as it was read, and what it says. */
 interface Read { readonly text: string; readonly rules: readonly EncryptionRule[] }
 
-async function readRules(path: string, { clock, log, reload }: Options, { metered, mayComeLater }: { readonly metered: (provider: Provider) => Provider; readonly mayComeLater: boolean }): Promise<Read> {
+async function readRules(path: string, { clock, log, reload, trace }: Options, { metered, mayComeLater }: { readonly metered: (provider: Provider) => Provider; readonly mayComeLater: boolean }): Promise<Read> {
   const { text, settings } = fromFile("encryption-provider-config", path, (text) => ({ text, settings: encryptionSettings(parseStrictYaml(text), { reloads: reload }) }));
   try {
-    const rules = await encryptionRules(settings, { mayComeLater, clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
+    const rules = await encryptionRules(settings, { mayComeLater, clock, trace, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
     return { text, rules: rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) })) };
   } catch (cause) {
     throw new ConfigError(`encryption-provider-config ${path}: ${(cause as Error).message}`, { cause });

@@ -140,7 +140,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const cbor = gates.has("CBORServingAndStorage");
   const electionTimes = coordinatedLeadership(args);
 
-  const { store, datastore, encryption, pki, serverNames, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
+  const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
+  const { store, datastore, encryption, pki, serverNames, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, trace: tracer?.part, signal });
   const cache = new WatchCache(store, clock);
   /** In whose name this process does what upstream's API server does to itself. */
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
@@ -180,7 +181,6 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
 
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
-  const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
   storageMetrics(metrics, { registry, all: cache, sizes: new ResourceSizes(clock) });
   certificateMetrics(metrics, registry);

@@ -8,6 +8,7 @@ import { signerFirst } from "../../core/pki/authority.ts";
 import { serversAlone, SERVING_NAME, type ServingNames } from "../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
 import { apiServerId } from "../../core/server/kubernetes-endpoints.ts";
+import type { TransformTrace } from "../../storage/encryption/provider.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { criticalSettings } from "../cluster-settings.ts";
@@ -32,6 +33,8 @@ interface Options {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Absent: nothing is traced. */
+  readonly trace: TransformTrace | undefined;
   /** Ends waiting for the datastore. */
   readonly signal: AbortSignal;
 }
@@ -50,12 +53,12 @@ export interface State {
   readonly snapshots: SnapshotOptions;
 }
 
-export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal }: Options): Promise<State> {
+export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, trace, signal }: Options): Promise<State> {
   const datastore = await openDatastore({ settings, path: paths.store, snapshots: settings.snapshotDir ?? paths.snapshots, wasUsed: existsSync(paths.tls), clock, log, signal });
   const { store: beneath, isShared } = datastore;
   const providerFile = args.text("encryption-provider-config");
   const encryption = await openEncryption({
-    beneath, isShared, serverId: apiServerId(node.name), clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
+    beneath, isShared, serverId: apiServerId(node.name), clock, random, metrics, trace, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
     given: providerFile, reload: args.boolean("encryption-provider-config-automatic-reload", false),
   });
   const { store } = encryption;

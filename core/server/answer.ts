@@ -9,6 +9,7 @@ import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import type { HeaderPairs } from "../net/response-head.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
+import type { Sending } from "./tracing/sending.ts";
 
 /** One object: a resource's own, or of another kind (Status, Scale, a review). */
 export interface ObjectAnswer {
@@ -92,6 +93,8 @@ export type Answer = (ObjectAnswer | ListAnswer | WatchAnswer | RawAnswer | Upgr
   readonly sized?: ((bytes: number) => void) | undefined;
   /** Is told that whoever asked went while the answer was sent. */
   readonly brokenOff?: (() => void) | undefined;
+  /** Is told how it is sent, and that it is. Absent: nobody traces it. */
+  readonly sending?: Sending | undefined;
 };
 
 export function raw(body: string | Uint8Array, contentType = "text/plain; charset=utf-8", status = 200, headers: Readonly<Record<string, string>> = {}): RawAnswer {

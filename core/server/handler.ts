@@ -26,6 +26,7 @@ import { type Metered, requestMetrics } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
 import { handlerOf, isListing, servedResource } from "./route.ts";
 import type { Handler, ResourceHandler, Scope, ServerDeps } from "./scope.ts";
+import { Sending } from "./tracing/sending.ts";
 import { handlerName, requestFields, type Span } from "./tracing/tracer.ts";
 import { Undecided } from "./undecided.ts";
 
@@ -38,6 +39,12 @@ interface Flight {
   /** For the audit record. */
   readonly receivedMs: number;
   span: Span | undefined;
+  /** Of what the verb has done, which goes on until its answer is sent. */
+  part: Span | undefined;
+  /** It is answered, whatever is still done for it. */
+  isAnswered: boolean;
+  /** The part says that it is about to write. */
+  isTold: boolean;
   audit: AuditRecord | undefined;
   ticket: Ticket | undefined;
   metered: Metered;
@@ -158,10 +165,12 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const part = flight.span.child(name, 1, requestFields({ request, info, auditId: flight.auditId }));
     try {
       const answer = await handler({ ...scope, span: part });
-      if (!isListing(info.verb)) part.event("About to write a response");
+      flight.isTold = !isListing(info.verb);
+      if (flight.isTold) part.event("About to write a response");
       return answer;
     } finally {
-      part.end();
+      if (flight.isAnswered) part.end();
+      else flight.part = part;
     }
   }
 
@@ -190,7 +199,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     request.setHeader?.("Audit-Id", auditId);
     if (!info.isResource && info.isIncomplete) return incomplete(request);
     const metered = meter.begin(request, info);
-    const flight: Flight = { auditId, receivedMs: server.audit ? server.clock.nowMs() : 0, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
+    const flight: Flight = { auditId, receivedMs: server.audit ? server.clock.nowMs() : 0, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), part: undefined, isAnswered: false, isTold: false, audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
     let within: Timed | undefined;
     let found: Answer;
     try {
@@ -213,9 +222,18 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs(), tookMs: server.clock.uptimeMs() - startMs });
       await flight.audit.recorded();
     }
-    flight.span?.end(code);
+    flight.isAnswered = true;
+    if (flight.span) found = traced(found, { request, info, code }, flight.span, flight);
     return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized, brokenOff: () => metered.brokenOff() } : found;
   };
+}
+
+/** Over the network the trace goes on until the answer is sent. */
+function traced(found: Answer, { request, info, code }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number }, span: Span, { part, isTold }: Flight): Answer {
+  if (!request.user) return { ...found, sending: new Sending({ request, info, span, part, isTold, code }) };
+  part?.end();
+  span.end(code);
+  return found;
 }
 
 /** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/requestinfo.go */

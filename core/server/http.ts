@@ -12,7 +12,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { cutOff } from "../net/cut-off.ts";
 import type { Connection } from "../net/connections.ts";
 import type { Log } from "../observe/log.ts";
-import type { Answer } from "./answer.ts";
+import type { Answer, WatchAnswer } from "./answer.ts";
 import { BodySender } from "./body-sender.ts";
 import type { ColumnTexts } from "./column-texts.ts";
 import { EventBytes } from "./event-bytes.ts";
@@ -80,7 +80,11 @@ async function serve(deps: Front, { request, response, connection }: Exchange, {
   const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response), tellEarly: earlyTeller(response), cbor: deps.cbor });
   const answer = await deps.handler(asked);
   if (isEndless(answer)) lasts();
-  if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
+  try {
+    if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
+  } finally {
+    answer.sending?.done();
+  }
 }
 
 /** What ends only when somebody ends it. */
@@ -117,12 +121,20 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
   switch (answer.type) {
     case "object":
     case "list": {
+      const beganMs = answer.sending ? clock.uptimeMs() : 0;
       const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
       const length = lengthOf(body);
       answer.sized?.(length);
-      await bodies.send(how.request, response, { status, contentType, body, length }, signal);
+      const part = answer.sending?.serializing(contentType, beganMs);
+      part?.event("About to start writing response", { size: length });
+      try {
+        await bodies.send(how.request, response, { status, contentType, body, length }, signal);
+      } finally {
+        part?.event(signal.aborted ? "Write call failed" : "Write call succeeded", { size: length });
+        part?.end();
+      }
       if (signal.aborted) answer.brokenOff?.();
       return;
     }
@@ -143,12 +155,24 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       response.setHeader("content-type", contentType);
       response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders();
-      return bodies.sendEvents(response, { batches: answer.batches, encode }, signal);
+      const watching = answer.sending?.watching(contentType);
+      return bodies.sendEvents(response, { batches: watching ? untilListed(answer.batches, () => answer.sending!.listed(watching)) : answer.batches, encode }, signal);
     }
     case "upgrade": {
       const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "Upgrade request required", reason: "BadRequest", code: 400 };
       return bodies.send(how.request, response, { status: 400, contentType: "application/json", body: [encodeJson(status)] }, signal);
     }
+  }
+}
+
+/** `listed` once what the watch begins with has been written: then the next is asked for. */
+async function* untilListed(batches: WatchAnswer["batches"], listed: () => void): WatchAnswer["batches"] {
+  let isListed = false;
+  for await (const batch of batches) {
+    yield batch;
+    if (isListed || !batch.some((item) => item.type === "BOOKMARK" && item.initialEventsEnd)) continue;
+    isListed = true;
+    listed();
   }
 }
 
@@ -175,12 +199,17 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
     answer.take(socket, head);
+    answer.sending?.done();
     return;
   }
   const how: Presentation = { request: asked, nowMs: () => deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
-  if (canStream(answer, how)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
-  response.shouldKeepAlive = false;
-  response.assignSocket(socket as Socket);
-  response.on("finish", () => socket.end());
-  await respond(deps, { request, response }, { asked, answer }, signal);
+  try {
+    if (canStream(answer, how)) return await streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket as Socket);
+    response.on("finish", () => socket.end());
+    await respond(deps, { request, response }, { asked, answer }, signal);
+  } finally {
+    answer.sending?.done();
+  }
 }

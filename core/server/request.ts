@@ -22,6 +22,8 @@ export interface ServerRequest {
   readonly webSocketProtocols: readonly string[];
   readonly peerCertificate?: PeerCertificate | undefined;
   readonly remoteAddress: string;
+  /** "HTTP/1.1", "HTTP/2.0". Absent for callers in this process. */
+  readonly protocol?: string | undefined;
   /** Set for callers in this process, whose identity needs no proof. */
   readonly user?: UserInfo | undefined;
   /** Sets a header of the answer, whatever that will be; undefined: takes it back. Absent for callers in this process. */

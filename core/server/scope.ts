@@ -82,7 +82,7 @@ export type Handler = (request: ServerRequest) => Promise<Answer>;
 /** What the request brings with it. Throws 413 when it is too large. */
 export async function bodyOf({ request, metered, span }: Scope): Promise<RequestBody> {
   const body = await request.body();
-  span?.event("limitedReadBody succeeded");
+  span?.event("limitedReadBody succeeded", body.type === "bytes" ? { len: body.bytes.length } : undefined);
   if (body.type === "bytes") metered?.sent(body.bytes.length);
   return body;
 }

@@ -22,6 +22,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
     peerCertificate,
     remoteAddress,
+    protocol: request.httpVersionMajor === 2 ? "HTTP/2.0" : request.httpVersionMinor === 0 ? "HTTP/1.0" : "HTTP/1.1",
     setHeader,
     tellEarly,
     takeNoMore,

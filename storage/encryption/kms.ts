@@ -15,7 +15,7 @@ import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import type { StoreClock } from "../engine.ts";
 import { bytes, type Decoded, int, many, type Message, message, string } from "../etcd/wire.ts";
 import { gcmOpen, gcmSeal, tooShort } from "./ciphers.ts";
-import { KeyAwayError, type Provider } from "./provider.ts";
+import { KeyAwayError, type Provider, type TransformSpan, type TransformTrace } from "./provider.ts";
 
 const annotation = message({ key: string(1), value: bytes(2) });
 const encryptedObject = message({ encryptedData: bytes(1), keyID: string(2), encryptedDEKSource: bytes(3), annotations: many(4, annotation), encryptedDEKSourceType: int(5) });
@@ -51,6 +51,8 @@ export interface KmsOptions {
   readonly endpoint: string;
   readonly timeoutMs: number;
   readonly clock: StoreClock;
+  /** Absent: nothing is traced. */
+  readonly trace?: TransformTrace | undefined;
   /** Told once for each time it gets worse, and when it is well again (undefined). */
   readonly onTrouble?: (name: string, reason: string | undefined) => void;
 }
@@ -142,24 +144,63 @@ class KmsProvider implements Provider {
   }
 
   seal(plain: Buffer, context: Buffer): Buffer {
+    const span = this.#span("TransformToStorage with envelopeTransformer");
+    try {
+      return this.#seal(plain, context, span);
+    } finally {
+      span?.end();
+    }
+  }
+
+  #span(name: string): TransformSpan | undefined { return this.#options.trace?.(name, { "transformer.provider.name": this.#options.name }); }
+
+  #seal(plain: Buffer, context: Buffer, span: TransformSpan | undefined): Buffer {
     const seed = this.#seed;
     if (!seed) throw new KeyAwayError(NO_ANSWER_YET);
     if (this.#options.clock.uptimeMs() > this.#validUntilMs) throw new KeyAwayError(`kms provider ${this.#options.name} has not been well for too long: ${this.#trouble ?? "unknown"}`);
+    span?.event("About to encrypt data using DEK");
     const info = randomBytes(INFO_BYTES);
     const encryptedData = Buffer.concat([info, gcmSeal(keyFrom(seed.secret, info), plain, context)]);
-    return encryptedObject.encode({ encryptedData, keyID: seed.keyID, encryptedDEKSource: seed.source, annotations: seed.annotations, encryptedDEKSourceType: HKDF_SEED });
+    span?.event("Data encryption succeeded");
+    span?.event("About to encode encrypted object");
+    const encoded = encryptedObject.encode({ encryptedData, keyID: seed.keyID, encryptedDEKSource: seed.source, annotations: seed.annotations, encryptedDEKSourceType: HKDF_SEED });
+    span?.event("Encoded encrypted object");
+    return encoded;
   }
 
   async open(sealed: Buffer, context: Buffer): Promise<Buffer> {
-    const object = encryptedObject.decode(sealed);
-    check(object);
-    const { encryptedData, encryptedDEKSource: source, keyID, annotations, encryptedDEKSourceType: type } = object;
-    if (!this.#seed) throw new KeyAwayError(NO_ANSWER_YET);
-    const known = cacheKey(type, { source, keyID, annotations });
-    const secret = this.#opened.get(known) ?? (await this.#secretOf(known, { source, keyID, annotations }));
-    if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
-    if (encryptedData.length < INFO_BYTES) throw tooShort();
-    return gcmOpen(keyFrom(secret, encryptedData.subarray(0, INFO_BYTES)), encryptedData.subarray(INFO_BYTES), context);
+    const span = this.#span("TransformFromStorage with envelopeTransformer");
+    let failure: string | undefined = "Decoding encrypted object failed";
+    try {
+      span?.event("About to decode encrypted object");
+      const object = encryptedObject.decode(sealed);
+      check(object);
+      span?.event("Decoded encrypted object");
+      failure = undefined;
+      const { encryptedData, encryptedDEKSource: source, keyID, annotations, encryptedDEKSourceType: type } = object;
+      if (!this.#seed) throw new KeyAwayError(NO_ANSWER_YET);
+      const known = cacheKey(type, { source, keyID, annotations });
+      let secret = this.#opened.get(known);
+      if (!secret) {
+        failure = "DEK decryption failed";
+        span?.event("About to decrypt DEK using remote service");
+        secret = await this.#secretOf(known, { source, keyID, annotations });
+        span?.event("DEK decryption succeeded");
+      }
+      failure = "Data decryption failed";
+      span?.event("About to decrypt data using DEK");
+      const plain = opened(type, secret, encryptedData, context);
+      span?.event("Data decryption succeeded");
+      return plain;
+    } catch (error) {
+      if (failure !== undefined) {
+        span?.event(failure);
+        span?.event("exception", { "exception.message": (error as Error).message });
+      }
+      throw error;
+    } finally {
+      span?.end();
+    }
   }
 
   /** Asked once, though a whole store may want it at the same time. */
@@ -193,6 +234,12 @@ class KmsProvider implements Provider {
       });
     });
   }
+}
+
+function opened(type: number, secret: Buffer, encryptedData: Buffer, context: Buffer): Buffer {
+  if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
+  if (encryptedData.length < INFO_BYTES) throw tooShort();
+  return gcmOpen(keyFrom(secret, encryptedData.subarray(0, INFO_BYTES)), encryptedData.subarray(INFO_BYTES), context);
 }
 
 /** HKDF's second half, for a key as long as the hash. */

@@ -13,6 +13,15 @@ export interface Provider {
   close?(): void;
 }
 
+/** A part of the trace of whoever reads or writes. */
+export interface TransformSpan {
+  event(name: string, attributes?: Readonly<Record<string, string>>): void;
+  end(): void;
+}
+
+/** Undefined: what goes on is not traced. */
+export type TransformTrace = (name: string, attributes: Readonly<Record<string, string>>) => TransformSpan | undefined;
+
 /** Of `seal` and `open`: the key service cannot be asked now, and nobody knows whether the value is as it should be. */
 export class KeyAwayError extends Error {
   override readonly name = "KeyAwayError";

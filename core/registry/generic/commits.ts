@@ -29,6 +29,7 @@ const NEVER_MET: Recognized = { texts: { whole: undefined, outline: undefined },
 interface Putting {
   readonly recognized?: Recognized;
   readonly ahead?: WriteOptions["ahead"];
+  readonly span?: WriteOptions["span"];
 }
 
 export class Commits {
@@ -56,17 +57,23 @@ export class Commits {
   }
 
   /** `before`: what is replaced; undefined: nothing is there. Throws 409 AlreadyExists if there is; a StoreError "conflict" where another version is: then the caller prepares the write again. */
-  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, { recognized = NEVER_MET, ahead }: Putting = {}): Promise<Cached> {
+  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, { recognized = NEVER_MET, ahead, span }: Putting = {}): Promise<Cached> {
     const { store, cache, form, groupResource } = this.#deps;
     try {
+      span?.event("About to Encode");
       const value = storedOf(this.#shared.share(object, before?.object, recognized.spec), { byName: form !== undefined });
+      span?.event("Encode succeeded");
+      if (before) span?.event("Transaction prepared");
       const revision = await store.put(key, value, before?.revision ?? 0, signal, (row) => cache.expect(row, ahead));
+      span?.event(before ? "Txn call completed" : "Txn call succeeded");
       await this.#seen(revision, signal);
+      if (before) span?.event("Transaction committed");
       const spec = value["spec"];
       if (typeof spec === "object" && spec !== null) this.#shared.remember(recognized.texts, spec);
       const entry = cache.get(key);
       return entry?.revision === revision ? entry : cache.entryOf({ key, value, revision });
     } catch (error) {
+      if (error instanceof StoreError && error.code !== "conflict") span?.event("Txn call failed", { err: error.message });
       if (error instanceof StoreError && error.code === "conflict") {
         if (!before) throw alreadyExists(groupResource, object.metadata.name);
         throw error;

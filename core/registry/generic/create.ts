@@ -45,7 +45,7 @@ function namedTaken({ cache, keyOf, groupResource }: Target, error: unknown, { n
   return new StatusError({ ...told.status, message: `object is being deleted: ${told.message}` });
 }
 
-async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn, sent, ahead }: WriteOptions): Promise<Cached> {
+async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn, sent, ahead, span }: WriteOptions): Promise<Cached> {
   const { resource, definition, cache, commits } = target;
   const given = draft.metadata.resourceVersion;
   fillForCreate(draft, context, definition.generation !== false && !definition.keepsGenerationOnCreate);
@@ -65,7 +65,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     if (!context.dryRun) refuseVersion(given);
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
     const stored = await commits.stored(definition.onceStored?.(object) ?? object, signal);
-    const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal, { recognized, ahead });
+    const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal, { recognized, ahead, span });
     if (context.dryRun) await allocation?.rollback();
     else await allocation?.commit();
     return entry;

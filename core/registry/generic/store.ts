@@ -182,6 +182,7 @@ export class ResourceStore {
 
   async #update({ namespace, name, key }: { readonly namespace: string; readonly name: string; readonly key: string }, transform: (old: Readonly<ApiObject> | undefined) => Promise<ApiObject>, options: Updating): Promise<Written> {
     let current = this.cache.get(key);
+    options.span?.event("initial value restored");
     for (;;) {
       options.signal.throwIfAborted();
       if (!current) {
@@ -213,6 +214,7 @@ export class ResourceStore {
       }
       if (outcome.newer) await options.lost(options.signal);
       current = this.#newest(key, outcome.newer);
+      options.span?.event("Retry value restored");
     }
   }
 

@@ -30,6 +30,9 @@ export interface StoredForm {
   stored(object: Readonly<ApiObject>, signal: AbortSignal): Promise<ApiObject>;
 }
 
+/** Part of a trace. */
+export interface WriteSpan { event(name: string, attributes?: Readonly<Record<string, string | number>>): void }
+
 export interface WriteOptions {
   readonly context: WriteContext;
   readonly signal: AbortSignal;
@@ -38,6 +41,8 @@ export interface WriteOptions {
   warn?(text: string): void;
   /** What the client sent, of whose lists and maps those that are empty may be left out of the object. Absent: nobody did. */
   sent?(): object | undefined;
+  /** Is told how far the write is. Absent: it is not traced. */
+  readonly span?: WriteSpan | undefined;
   /** Called with the object as it will be, while the disk is at work: what the answer needs of it can be made meanwhile. It may yet come to nothing. */
   readonly ahead?: ((entry: Cached) => void) | undefined;
 }

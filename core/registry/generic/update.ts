@@ -56,7 +56,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
       await allocation?.rollback();
       return { entry: current };
     }
-    const entry = context.dryRun ? commits.dryRun(current.key, stored, false) : await commits.put(current.key, stored, current, signal, { ahead: options.ahead });
+    const entry = context.dryRun ? commits.dryRun(current.key, stored, false) : await commits.put(current.key, stored, current, signal, { ahead: options.ahead, span: options.span });
     if (context.dryRun) await allocation?.rollback();
     else await allocation?.commit();
     return { entry };

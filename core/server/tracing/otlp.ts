@@ -27,8 +27,9 @@ export function encodeSpans(resource: ResourceAttributes, spans: readonly SpanDa
 /** Fields are written last to first, as the writer goes. */
 function writeSpan(writer: BackwardWriter, { traceId, spanId, parentSpanId, name, kind, startMs, endMs, attributes: own, events, isError }: SpanData): void {
   if (isError) nest(writer, 15, () => intField(writer, 3, STATUS_ERROR));
-  for (const { name: what, atMs } of events.toReversed())
+  for (const { name: what, atMs, attributes: told } of events.toReversed())
     nest(writer, 11, () => {
+      if (told) attributes(writer, 3, told);
       textField(writer, 2, what);
       time(writer, 1, atMs);
     });

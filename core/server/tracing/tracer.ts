@@ -6,6 +6,7 @@
  *
  * Source: kubernetes v1.36 component-base/tracing, apiserver/pkg/endpoints/filters/traces.go, apiserver/pkg/endpoints/handlers/trace_util.go
  */
+import { AsyncLocalStorage } from "node:async_hooks";
 import { isTrue } from "../../api/request/query.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
@@ -15,6 +16,13 @@ import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { scopeOf, verbOf } from "../request-labels.ts";
 
 export type AttributeValue = string | number | boolean;
+
+export interface SpanEvent {
+  readonly name: string;
+  readonly atMs: number;
+  /** Absent: none. */
+  readonly attributes?: SpanAttributes | undefined;
+}
 
 export interface SpanData {
   readonly traceId: Uint8Array;
@@ -26,19 +34,26 @@ export interface SpanData {
   readonly startMs: number;
   readonly endMs: number;
   readonly attributes: Readonly<Record<string, AttributeValue>>;
-  readonly events: readonly { readonly name: string; readonly atMs: number }[];
+  readonly events: readonly SpanEvent[];
   readonly isError: boolean;
 }
 
 export interface Tracer {
   /** Undefined: not this one. */
   start(request: ServerRequest, info: RequestInfo, auditId: string): Span | undefined;
+  /** What is begun by `part` in the course of `work` is a part of `span`. */
+  within<T>(span: Span, work: () => Promise<T>): Promise<T>;
+  /** For who is not handed the request: the store. Undefined: what goes on is part of no trace. */
+  part(name: string, attributes: SpanAttributes): Span | undefined;
 }
 
 const PER_MILLION = 1_000_000;
 
 export function tracer({ samplingRatePerMillion, clock, random, record }: { readonly samplingRatePerMillion: number; readonly clock: Clock; readonly random: Random; readonly record: (span: SpanData) => void }): Tracer {
+  const around = new AsyncLocalStorage<Span>();
   return {
+    within: (span, work) => around.run(span, work),
+    part: (name, attributes) => around.getStore()?.child(name, 1, attributes),
     start(request, info, auditId) {
       const isSampled = random.next() * PER_MILLION < samplingRatePerMillion;
       const outer = TRACE_PARENT.exec(request.header("traceparent") ?? "")?.groups;
@@ -80,7 +95,7 @@ function nameOf(method: string, info: RequestInfo): string {
 export function requestFields({ request, info, auditId }: { readonly request: ServerRequest; readonly info: ResourceRequestInfo; readonly auditId: string }): SpanAttributes {
   const { group, version, name, subresource, namespace, resource } = info;
   return {
-    accept: request.header("accept") ?? "", "audit-id": auditId.slice(0, AUDIT_ID_LENGTH_MAX), client: request.remoteAddress, "api-group": group, "api-version": version, name, subresource, namespace, resource, scope: scopeOf(info),
+    accept: request.header("accept") ?? "", "audit-id": auditId.slice(0, AUDIT_ID_LENGTH_MAX), client: request.remoteAddress, "api-group": group, "api-version": version, name, subresource, namespace, protocol: request.protocol ?? "", resource, scope: scopeOf(info),
     url: request.path, "user-agent": request.header("user-agent") ?? "", verb: verbOf(request, info),
   };
 }
@@ -113,9 +128,10 @@ export class Span {
   readonly #spanId: Uint8Array;
   readonly #startMs: number;
   readonly #startUptimeMs: number;
-  readonly #events: { name: string; atMs: number }[] = [];
+  readonly #events: SpanEvent[] = [];
   #asking: Asking | undefined;
   #isDropped = false;
+  #isOver = false;
 
   constructor(deps: SpanDeps, begun: Begun, sinceUptimeMs = deps.clock.uptimeMs()) {
     this.#deps = deps;
@@ -146,8 +162,11 @@ export class Span {
     return `00-${Buffer.from(this.#begun.traceId).toString("hex")}-${Buffer.from(this.#spanId).toString("hex")}-01`;
   }
 
-  event(name: string): void {
-    this.#events.push({ name, atMs: this.#nowMs() });
+  /** Of the request that it is of, as it is known elsewhere; "" of none. */
+  get auditId(): string { return String(this.#begun.attributes["audit-id"] ?? ""); }
+
+  event(name: string, attributes?: SpanAttributes): void {
+    this.#events.push({ name, atMs: this.#nowMs(), attributes });
   }
 
   /** A part of this one: end it before. It may have begun a while ago. */
@@ -155,9 +174,10 @@ export class Span {
     return new Span(this.#deps, { traceId: this.#begun.traceId, parentSpanId: this.#spanId, name, kind, attributes }, sinceUptimeMs);
   }
 
-  /** `code`: of HTTP, if there is one. */
+  /** The first time. `code`: of HTTP, if there is one. */
   end(code?: number, isError: boolean = code !== undefined && code >= 500): void {
-    if (this.#isDropped) return;
+    if (this.#isDropped || this.#isOver) return;
+    this.#isOver = true;
     const { attributes } = this.#begun;
     this.#deps.record({
       ...this.#begun, spanId: this.#spanId, startMs: this.#startMs, endMs: this.#nowMs(), events: this.#events,

@@ -130,3 +130,58 @@ test("what is done for a request is told as it happens; a watch has a part only 
     ["Delete", ["limitedReadBody succeeded", "About to delete object from database", "Object deleted from database", "About to write a response"]],
   ]);
 });
+
+test("the way to the store and the cache is told, with what is counted there", async () => {
+  const spans: SpanData[] = [];
+  await using api = await apiServer({ tracer: tracer({ samplingRatePerMillion: 1_000_000, clock: systemClock, random: systemRandom, record: (span) => void spans.push(span) }) });
+  const maps = "/api/v1/namespaces/a/configmaps", one = `${maps}/m`;
+  await api.ask("POST", maps, { body: { metadata: { name: "m" } } });
+  await api.ask("POST", maps, { body: { metadata: { generateName: "m-" } } });
+  await api.ask("GET", one);
+  await api.ask("PUT", one, { body: { metadata: { name: "m" }, data: { a: "1" } } });
+  await api.ask("GET", maps, { query: { fieldSelector: "metadata.name=m" } });
+  await api.ask("GET", "/api/v1/nodes/none");
+  const audit = { "audit-id": "" }, stored = { ...audit, type: "*core.ConfigMap", group: "", resource: "configmaps" };
+  expect(spans.filter(({ name }) => / etcd3$|^cacher/.test(name)).map(({ name, attributes, events }) => [name, attributes, events.map((event) => (event.attributes ? [event.name, event.attributes] : event.name))])).toEqual([
+    ["Create etcd3", { ...stored, key: "/configmaps/a/m" }, ["About to Encode", "Encode succeeded", "Txn call succeeded"]],
+    ["Create etcd3", stored, ["About to Encode", "Encode succeeded", "Txn call succeeded"]],
+    ["cacher.Get", { ...audit, key: "/configmaps/a/m", "resource-version": "" }, ["About to fetch object from cache"]],
+    ["GuaranteedUpdate etcd3", { ...stored, key: "/configmaps/a/m" }, ["initial value restored", "About to Encode", "Encode succeeded", "Transaction prepared", "Txn call completed", "Transaction committed"]],
+    ["cacher.GetList", { ...audit, type: "configmaps" }, ["Ready", "watchCache fresh enough", ["Listed items from cache", { count: 1 }], ["Filtered items", { count: 1 }]]],
+    ["cacher.Get", { ...audit, key: "/minions/none", "resource-version": "" }, ["About to fetch object from cache"]],
+  ]);
+});
+
+test("over the network a request is over when its answer is sent, which is a part of it", async () => {
+  const spans: SpanData[] = [];
+  const stop = new AbortController();
+  await using api = await apiServer({ tracer: tracer({ samplingRatePerMillion: 1_000_000, clock: systemClock, random: systemRandom, record: (span) => void spans.push(span) }) });
+  const front = httpFront({ handler: api.handler, clock: systemClock, log: silentLog, stopping: () => stop.signal, columnTexts: () => Promise.resolve(undefined) });
+  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  const { promise: isReady, resolve: ready } = Promise.withResolvers<void>();
+  const running = server.run(stop.signal, ready);
+  await isReady;
+  const maps = `http://127.0.0.1:${server.address()!.port}/api/v1/namespaces/a/configmaps`;
+  const over = async (response: Response): Promise<void> => {
+    const before = spans.length;
+    await response.text();
+    await eventually(() => expect(spans.slice(before === 0 ? 0 : before - 1).some(({ kind }) => kind === 2)).toBe(true));
+  };
+  const told = (): unknown => spans.splice(0).filter(({ name }) => !/ etcd3$|^cacher|^auth/.test(name)).map(({ name, parentSpanId, spanId, events }, _, all) => [name, all.find((one) => parentSpanId && Buffer.from(one.spanId).equals(parentSpanId) && one.spanId !== spanId)?.name, events.map((event) => event.name).slice(-2)]);
+  try {
+    await over(await fetch(maps, { method: "POST", body: JSON.stringify({ metadata: { name: "m" } }) }));
+    expect(spans.find(({ name }) => name === "SerializeObject")!.attributes).toMatchObject({ method: "POST", url: "/api/v1/namespaces/a/configmaps", protocol: "HTTP/1.1", mediaType: "application/json", encoder: '{"encodeGV":"v1","encoder":"json","name":"versioning"}' });
+    expect(spans.find(({ name }) => name === "Create")!.attributes).toMatchObject({ protocol: "HTTP/1.1" });
+    const written = ["About to start writing response", "Write call succeeded"], done = ["About to write a response", "Writing http response done"];
+    expect(told()).toEqual([["SerializeObject", "Create", written], ["Create", "POST /api/v1/namespaces/{:namespace}/configmaps", done], ["POST /api/v1/namespaces/{:namespace}/configmaps", undefined, []]]);
+    await over(await fetch(`${maps}/none`));
+    expect(told()).toEqual([["SerializeObject", "Get", written], ["Get", "GET /api/v1/namespaces/{:namespace}/configmaps/{:name}", ["About to Get from storage"]], ["GET /api/v1/namespaces/{:namespace}/configmaps/{:name}", undefined, []]]);
+    await over(await fetch(maps));
+    expect(told()).toEqual([["SerializeObject", "List", written], ["List", "GET /api/v1/namespaces/{:namespace}/configmaps", []], ["GET /api/v1/namespaces/{:namespace}/configmaps", undefined, []]]);
+    await over(await fetch(`${maps}?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan`));
+    expect(told()).toEqual([["WatchServer.HandleHTTP", "WatchList", ["About to start writing response", "Writing initial events done"]], ["WatchList", "GET /api/v1/namespaces/{:namespace}/configmaps", []], ["GET /api/v1/namespaces/{:namespace}/configmaps", undefined, []]]);
+  } finally {
+    stop.abort();
+    await running;
+  }
+});

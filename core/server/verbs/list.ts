@@ -9,6 +9,7 @@ import type { Cached } from "../../registry/generic/cached.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import type { ListAnswer } from "../answer.ts";
 import type { Scope } from "../scope.ts";
+import type { Span } from "../tracing/tracer.ts";
 import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import { type Listing, listingOf, type ListOptions } from "./options.ts";
 import { reach } from "./reach.ts";
@@ -31,16 +32,27 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
   return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
 }
 
-async function listNow(scope: Scope, { options, selection }: Listing, forDeletion: boolean): Promise<ListAnswer> {
+function listNow(scope: Scope, listing: Listing, forDeletion: boolean): Promise<ListAnswer> {
+  const { span, served: { row } } = scope;
+  const part = span?.child("cacher.GetList", 1, { "audit-id": span.auditId, type: row.group === "" ? row.plural : `${row.plural}.${row.group}` });
+  const list = listCached(scope, listing, forDeletion, part);
+  return part ? list.finally(() => part.end()) : list;
+}
+
+async function listCached(scope: Scope, { options, selection }: Listing, forDeletion: boolean, part: Span | undefined): Promise<ListAnswer> {
   const { served, signal } = scope;
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
+  part?.event("Ready");
   await reachToList(scope, options.resourceVersion);
+  part?.event("watchCache fresh enough");
   signal.throwIfAborted();
   const isCached = selection.matches !== undefined || selection.name !== undefined || (!forDeletion && limit === 0); // pages of all there is are not
   if (isCached) await initialized(scope);
   let looked = 0;
   const { revision, found } = await selectedNow(scope, selection, { isCached, looked: (objects) => (looked = objects) });
+  part?.event("Listed items from cache", { count: looked });
   const entries = limit > 0 ? found.slice(0, limit) : found;
+  part?.event("Filtered items", { count: entries.length });
   served.store!.cache.counts.list(selection.nodeName === undefined ? "" : "f:spec.nodeName", looked, entries.length);
   const last = found.length > entries.length ? entries.at(-1) : undefined;
   const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(selection, found.length - entries.length) } : {};
@@ -68,14 +80,15 @@ function remaining({ matches, name }: Selection, left: number): ListMeta { retur
 
 /** A snapshot at a revision, page by page, from the store. */
 async function listFrom(scope: Scope, options: ListOptions, selection: Selection, from: { readonly revision: number; readonly after: string | undefined }): Promise<ListAnswer> {
-  const { served, signal } = scope, store = served.store!;
+  const { served, signal, span, server: { tracer } } = scope, store = served.store!;
   const prefix = store.prefixOf(selection.namespace);
   await reach(scope, String(from.revision)); // another server may be ahead of this one
   const entries: Cached[] = [];
   let after = from.after, fetched = 0;
   for (;;) {
     const wanted = options.limit > 0 ? options.limit - entries.length : 0;
-    const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
+    const asked = { prefix, after, limit: wanted, revision: from.revision };
+    const page = await (span && tracer ? tracer.within(span, () => store.listAt(asked)) : store.listAt(asked)).catch((error: unknown) => {
       throw expired(error, options, prefix);
     });
     fetched += page.entries.length;

@@ -123,12 +123,14 @@ function preconditionsIn(query: URLSearchParams): DeleteOptions["preconditions"]
 const DELETE_OPTIONS: GroupVersionKind = { group: "", version: "v1", kind: "DeleteOptions" };
 
 async function deleteBody(scope: Scope): Promise<RawDeleteOptions | undefined> {
-  const { audit } = scope;
+  const { audit, span } = scope;
   const body = await bodyOf(scope);
   if (body.type === "value") return (body.value ?? undefined) as RawDeleteOptions | undefined;
   if (body.bytes.length === 0) return undefined;
   const encoding = negotiateInput(body.contentType, scope.request);
   const options = decodeOptions({ bytes: body.bytes, encoding, expected: DELETE_OPTIONS });
+  span?.event("Decoded delete options");
   audit?.requestObject({ ...options, kind: DELETE_OPTIONS.kind, apiVersion: "meta.k8s.io/__internal" }); // as upstream's decoder calls what it has read
+  span?.event("Recorded the audit event");
   return options as RawDeleteOptions;
 }

@@ -23,6 +23,7 @@ import { bodyReader, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";
 import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
+import { traced } from "./traced.ts";
 import { subresourceOf, viewAnswer } from "./view.ts";
 import { type DeleteQuery, type WriteQuery, writeQueryOf } from "./write-options.ts";
 
@@ -42,7 +43,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
   await admit(object, undefined);
   const entry = await roomMade((owned) => {
     if (!owned) delete object.metadata.managedFields;
-    return traced(scope, "Create etcd3", () => served.store!.create(object, options));
+    return traced(scope, "Create etcd3", object.metadata.name, (part) => served.store!.create(object, part ? { ...options, span: part } : options));
   });
   span?.event("Write to database call succeeded");
   await served.ready([entry.object], scope.signal);
@@ -74,14 +75,14 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false, preconditions });
   span?.event("About to store object in database");
   const { admit, ...options } = answered(scope, writeOptions(scope, "UPDATE", query));
-  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", info.name, (part) => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const object = next();
     await recordOwner(scope, object, old, options.context.nowMs);
     await admit(object, old);
     if (!owned) delete object.metadata.managedFields;
     return object;
-  }, { ...options, preconditions, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" })));
+  }, { ...options, span: part, preconditions, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" })));
   span?.event("Write to database call succeeded");
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
@@ -94,7 +95,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   span?.event("Recorded the audit event");
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
   const { admit, ...options } = answered(scope, writeOptions(scope, "UPDATE", patcher.query));
-  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", info.name, (part) => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     span?.event("About to apply patch");
     const next = await patcher.patch(old && (served.custom ? old : served.fromStorage(old))); // the store shows custom resources in the request's version
@@ -107,7 +108,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     await withVersion(next, old, () => admit(next, old));
     if (!owned) delete next.metadata.managedFields;
     return next;
-  }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" })), patcher.ownsFields);
+  }, { ...options, span: part, isPatch: true, createMissing: patcher.creates && info.subresource === "" })), patcher.ownsFields);
   span?.event("Object stored in database");
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
@@ -134,17 +135,6 @@ async function withVersion(object: ApiObject, old: Readonly<ApiObject> | undefin
   if (metadata.resourceVersion === version) metadata.resourceVersion = "";
 }
 
-/** A part of the request's trace: admission of the object and its way into the store, by upstream's name, whichever store it is. */
-async function traced<T>({ span, info }: Scope, name: string, work: () => Promise<T>): Promise<T> {
-  if (!span) return await work();
-  const part = span.child(name, 1, { group: info.group, resource: info.resource });
-  try {
-    return await work();
-  } finally {
-    part.end();
-  }
-}
-
 /** Who may change an object may not therefore make one. */
 async function authorizeCreate({ server, info, user }: Scope): Promise<void> {
   await authorize(server.authorizer, { ...info, verb: "create", user });
@@ -164,7 +154,7 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
   const subresource = subresourceOf(scope);
   if (subresource?.type !== "view") throw new Error("not a view");
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
-  const { entry } = await served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry } = await traced(scope, "GuaranteedUpdate etcd3", info.name, (part) => served.store!.update(info.namespace, info.name, async (old) => {
     const before = subresource.read(old!);
     before.metadata.managedFields = viewManagedFields(served, old!);
     const view = copyOf(await change(before)) as ApiObject;
@@ -183,7 +173,7 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
     subresource.write(next, view);
     next.metadata.managedFields = managedFieldsWithView(served, next, view);
     return next;
-  }, { ...options, preconditions, validate: (next, old) => options.validate!(subresource.read(next), old && subresource.read(old)) });
+  }, { ...options, span: part, preconditions, validate: (next, old) => options.validate!(subresource.read(next), old && subresource.read(old)) }));
   await served.ready([entry.object], scope.signal);
   return viewAnswer(scope, subresource.read(served.custom ? served.fromStorage(entry.object) : entry.object));
 }
