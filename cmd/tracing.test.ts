@@ -6,8 +6,12 @@ import { systemClock as clock } from "../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../core/lifecycle/random.ts";
 import { silentLog as log } from "../core/observe/log.ts";
 import { noSpans, spansFrom } from "../core/observe/spans.ts";
-import { rootSpans, type SpanData } from "../core/server/tracing/tracer.ts";
+import { rootSpans, type SpanData, tracer } from "../core/server/tracing/tracer.ts";
 import { tracedCri } from "../node/cri/traced.ts";
+import { encryptedStore } from "../storage/encryption/encryption.ts";
+import type { Provider } from "../storage/encryption/provider.ts";
+import { memoryStore } from "../storage/memory.ts";
+import { apiServer } from "../test/api-server.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
 import { ConfigError } from "./config/config.ts";
 import { kubeletTracing, tracingOf } from "./tracing.ts";
@@ -72,4 +76,28 @@ test("a file that cannot be read is refused by its name, and a stray percent sig
   }
   writeFileSync(path, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n");
   expect(given({ OTEL_RESOURCE_ATTRIBUTES: "share=100%" }).parts.map(({ name }) => name)).toEqual(["traces"]);
+});
+
+test("what seals and opens a value for a request is a part of its way to the store; what does so for nobody is no part of a trace", async () => {
+  const spans: SpanData[] = [];
+  const traces = tracer({ samplingRatePerMillion: 1_000_000, clock, random, record: (span) => void spans.push(span) });
+  const through = (name: string, bytes: Buffer): Buffer => {
+    traces.part(name, {})?.end();
+    return bytes;
+  };
+  const provider: Provider = { prefix: "k8s:enc:test:v1:a:", seal: (plain) => through("TransformToStorage", plain), open: (sealed) => through("TransformFromStorage", sealed) };
+  const beneath = await memoryStore(), list = beneath.list.bind(beneath);
+  beneath.list = async (options) => {
+    const listing = await list(options);
+    return { ...listing, rows: listing.rows.map((row) => ({ ...row, value: { ...row.value } })) }; // as another process has written it
+  };
+  await using api = await apiServer({ tracer: traces, store: encryptedStore(beneath, () => [provider]) });
+  const secrets = "/api/v1/namespaces/a/secrets";
+  await api.ask("POST", secrets, { body: { metadata: { name: "s" } } });
+  await api.ask("PUT", `${secrets}/s`, { body: { metadata: { name: "s" }, data: { a: "MQ==" } } });
+  const { body } = await api.ask("GET", secrets);
+  await api.ask("GET", secrets, { query: { resourceVersion: body.metadata.resourceVersion, resourceVersionMatch: "Exact" } });
+  const parentOf = ({ parentSpanId }: SpanData) => spans.find(({ spanId }) => parentSpanId && Buffer.from(spanId).equals(parentSpanId))?.name;
+  expect(spans.filter(({ name }) => name.startsWith("Transform")).map((span) => [span.name, parentOf(span)])).toEqual([["TransformToStorage", "Create etcd3"], ["TransformToStorage", "GuaranteedUpdate etcd3"], ["TransformFromStorage", "List"]]);
+  expect(traces.part("outside", {})).toBeUndefined();
 });

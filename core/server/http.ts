@@ -129,10 +129,12 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       answer.sized?.(length);
       const part = answer.sending?.serializing(contentType, beganMs);
       part?.event("About to start writing response", { size: length });
+      let isSent = false;
       try {
         await bodies.send(how.request, response, { status, contentType, body, length }, signal);
+        isSent = !signal.aborted;
       } finally {
-        part?.event(signal.aborted ? "Write call failed" : "Write call succeeded", { size: length });
+        part?.event(isSent ? "Write call succeeded" : "Write call failed", { size: length });
         part?.end();
       }
       if (signal.aborted) answer.brokenOff?.();

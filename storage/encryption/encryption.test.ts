@@ -9,7 +9,7 @@ import type { Store, StoreEvent, Value } from "../store.ts";
 import { aesCbc, aesGcm, secretbox } from "./ciphers.ts";
 import { encryptionRules, encryptionSettings } from "./configuration.ts";
 import { type EncryptionRule, encryptedStore, isSealed, plaintextOf, prefixOf, providersOf } from "./encryption.ts";
-import { identity, type Provider } from "./provider.ts";
+import { identity, type Provider, type TransformTrace } from "./provider.ts";
 import { rewriteStale } from "./rewrite.ts";
 
 const KEY = "/registry/core/secrets/default/db";
@@ -154,7 +154,7 @@ describe("a key service", () => {
     server.forceShutdown();
     rmSync(directory, { recursive: true });
   });
-  const rules = async (at = endpoint, by: typeof clock = clock, mayComeLater = false) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock: by, mayComeLater });
+  const rules = async (at = endpoint, by: typeof clock = clock, mayComeLater = false, trace?: TransformTrace) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock: by, mayComeLater, trace });
   const look = (provider: Provider): Promise<unknown> => (provider as unknown as { check(): Promise<unknown> }).check();
 
   test.runIf(process.platform === "linux")("may have an abstract address", async () => {
@@ -162,6 +162,32 @@ describe("a key service", () => {
     const { providers: [provider] } = (await rules(`unix:///@${abstract}`))[0]!;
     expect((await provider!.open(await provider!.seal(Buffer.from("text"), context), context)).toString()).toBe("text");
     provider!.close?.();
+    calls.splice(0);
+  });
+
+  test("what it seals and opens is told to whoever is traced, what goes wrong too", async () => {
+    await listening;
+    const told: unknown[] = [];
+    const trace: TransformTrace = (name, attributes) => {
+      const events: unknown[] = [];
+      return { event: (event, of) => void events.push(of ? [event, of] : event), end: () => void told.push([name, attributes, events]) };
+    };
+    const traced = async () => (await rules(endpoint, clock, false, trace))[0]!.providers[0]!;
+    const [one, other] = [await traced(), await traced()], named = { "transformer.provider.name": "vault" };
+    const sealed = await one.seal(Buffer.from("text"), context);
+    await one.open(sealed, context);
+    await other.open(sealed, context);
+    await expect(Promise.resolve(other.open(sealed, Buffer.from("/elsewhere")))).rejects.toThrow("message authentication failed");
+    await expect(Promise.resolve(other.open(Buffer.alloc(0), context))).rejects.toThrow("encrypted data is empty");
+    const from = "TransformFromStorage with envelopeTransformer", began = ["About to decode encrypted object", "Decoded encrypted object"];
+    expect(told).toEqual([
+      ["TransformToStorage with envelopeTransformer", named, ["About to encrypt data using DEK", "Data encryption succeeded", "About to encode encrypted object", "Encoded encrypted object"]],
+      [from, named, [...began, "About to decrypt data using DEK", "Data decryption succeeded"]],
+      [from, named, [...began, "About to decrypt DEK using remote service", "DEK decryption succeeded", "About to decrypt data using DEK", "Data decryption succeeded"]],
+      [from, named, [...began, "About to decrypt data using DEK", "Data decryption failed", ["exception", { "exception.message": "cipher: message authentication failed" }]]],
+      [from, named, ["About to decode encrypted object", "Decoding encrypted object failed", ["exception", { "exception.message": "encrypted data is empty" }]]],
+    ]);
+    for (const provider of [one, other]) provider.close?.();
     calls.splice(0);
   });
 
