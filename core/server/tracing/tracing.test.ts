@@ -144,6 +144,7 @@ test("the way to the store and the cache is told, with what is counted there", a
   await api.ask("PUT", one, { body: { metadata: { name: "m" }, data: { a: "1" } } });
   await api.ask("GET", maps, { query: { fieldSelector: "metadata.name=m" } });
   await api.ask("GET", "/api/v1/nodes/none");
+  await api.events("/apis/apps/v1/deployments", 1, { query: { sendInitialEvents: "true", allowWatchBookmarks: "true", resourceVersionMatch: "NotOlderThan" } });
   const audit = { "audit-id": "" }, stored = { ...audit, type: "*core.ConfigMap", group: "", resource: "configmaps" };
   expect(spans.filter(({ name }) => / etcd3$|^cacher/.test(name)).map(({ name, attributes, events }) => [name, attributes, events.map((event) => (event.attributes ? [event.name, event.attributes] : event.name))])).toEqual([
     ["Create etcd3", { ...stored, key: "/configmaps/a/m" }, ["About to Encode", "Encode succeeded", "Txn call succeeded"]],
@@ -152,6 +153,7 @@ test("the way to the store and the cache is told, with what is counted there", a
     ["GuaranteedUpdate etcd3", { ...stored, key: "/configmaps/a/m" }, ["initial value restored", "About to Encode", "Encode succeeded", "Transaction prepared", "Txn call completed", "Transaction committed"]],
     ["cacher.GetList", { ...audit, type: "configmaps" }, ["Ready", "watchCache fresh enough", ["Listed items from cache", { count: 1 }], ["Filtered items", { count: 1 }]]],
     ["cacher.Get", { ...audit, key: "/minions/none", "resource-version": "" }, ["About to fetch object from cache"]],
+    ["cacher.Watch", { ...audit, type: "deployments.apps" }, ["watchCache fresh enough"]],
   ]);
 });
 

@@ -14,6 +14,7 @@ import { decodeContinue, encodeContinue } from "./continue-token.ts";
 import { type Listing, listingOf, type ListOptions } from "./options.ts";
 import { reach } from "./reach.ts";
 import { converted, initialized, objectsOf, readyToSelect, selectedNow } from "./selected-now.ts";
+import { cachePart } from "./traced.ts";
 
 /** `forDeletion`: of what is to go, which is not read from upstream's cache. */
 export async function listObjects(scope: Scope, { forDeletion = false }: { readonly forDeletion?: boolean } = {}): Promise<ListAnswer> {
@@ -33,8 +34,7 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
 }
 
 function listNow(scope: Scope, listing: Listing, forDeletion: boolean): Promise<ListAnswer> {
-  const { span, served: { row } } = scope;
-  const part = span?.child("cacher.GetList", 1, { "audit-id": span.auditId, type: row.group === "" ? row.plural : `${row.plural}.${row.group}` });
+  const part = cachePart(scope, "cacher.GetList");
   const list = listCached(scope, listing, forDeletion, part);
   return part ? list.finally(() => part.end()) : list;
 }

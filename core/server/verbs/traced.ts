@@ -17,6 +17,11 @@ export async function traced<T>(scope: Scope, what: string, name: string, work: 
   }
 }
 
+/** Of many objects that the cache has: end it. Undefined: nothing is traced. */
+export function cachePart({ span, served: { row } }: Scope, name: string): Span | undefined {
+  return span?.child(name, 1, { "audit-id": span.auditId, type: row.group === "" ? row.plural : `${row.plural}.${row.group}` });
+}
+
 /** Where upstream keeps it. */
 export function keyOf({ info: { namespace }, served: { row } }: Scope, name: string): string {
   return etcdKey("", row, row.namespaced ? `${namespace}/${name}` : name);

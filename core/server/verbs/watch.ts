@@ -7,10 +7,12 @@ import { Changes } from "../../registry/generic/changes.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import type { Answer, BookmarkItem, ErrorItem, WatchItem } from "../answer.ts";
 import type { Scope } from "../scope.ts";
+import type { Span } from "../tracing/tracer.ts";
 import { BookmarkTimer } from "./bookmark-timer.ts";
 import { integer, listingOf } from "./options.ts";
 import { reach } from "./reach.ts";
 import { converted, initialized, selectedNow } from "./selected-now.ts";
+import { cachePart } from "./traced.ts";
 import { itemsOf } from "./watch-items.ts";
 
 /** Watches end after this long if nothing else is set, so that clients spread over servers; each adds up to as much again. Source: --min-request-timeout */
@@ -22,7 +24,13 @@ const CONVERTING_MS_MAX = 30_000;
 /** How long after a conversion has failed it is asked for again. */
 const CONVERT_AGAIN_MS = 1_000;
 
-export async function watchObjects(scope: Scope): Promise<Answer> {
+export function watchObjects(scope: Scope): Promise<Answer> {
+  const part = cachePart(scope, "cacher.Watch");
+  const watch = watchOf(scope, part);
+  return part ? watch.finally(() => part.end()) : watch;
+}
+
+async function watchOf(scope: Scope, part: Span | undefined): Promise<Answer> {
   const { request, served, server } = scope;
   const { query } = request;
   const startMs = server.clock.uptimeMs();
@@ -33,6 +41,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   const unreached = fromNow ? await reach(scope, options.resourceVersion).then(() => undefined, tooLarge) : undefined;
   if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached), eventSized: scope.watched?.eventSized };
+  if (fromNow) part?.event("watchCache fresh enough");
   if (sendInitial) await initialized(scope);
   const { revision, found: initial } = sendInitial ? await selectedNow(scope, selection) : { revision: server.cache.revision, found: [] };
   const after = fromNow ? revision : Number(options.resourceVersion);
