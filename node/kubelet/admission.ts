@@ -4,12 +4,12 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
-import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Taint } from "../../core/api/gen/core.v1.ts";
+import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { featuresToRun } from "../../core/api/meta/declared-features.ts";
 import { isLessInteger } from "../../core/api/meta/go-integer.ts";
 import { HostPorts, hostPortsOf } from "../../core/api/meta/host-ports.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
-import { tolerates } from "../../core/api/meta/tolerations.ts";
+import { tolerationsOf } from "../../core/api/meta/tolerations.ts";
 import type { OperatingSystem } from "../os/machine.ts";
 import { wantsAppArmor } from "./containers/security-context.ts";
 import { isCriticalPod, isStaticPod } from "./pod-spec.ts";
@@ -65,7 +65,7 @@ function refuse(reason: string, message: string): PodFailure {
 function pressureRefusal({ pod, pressures }: AdmissionFacts): PodFailure | undefined {
   if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
   const tolerated = pressures.length === 1 && pressures[0] === "MemoryPressure"
-    && (qosClass(pod) !== "BestEffort" || toleratesTaint(pod, { key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
+    && (qosClass(pod) !== "BestEffort" || tolerationsOf(pod.spec.tolerations).of({ key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
   return tolerated ? undefined : refuse("Evicted", `The node had condition: [${pressures.join(" ")}]. `);
 }
 
@@ -124,7 +124,8 @@ function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undef
   if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) return predicate("NodeName", "node(s) didn't match the requested node name");
   const wanted = new HostPorts(hostPortsOf(pod.spec));
   if (!wanted.isEmpty && others.some(({ spec }) => wanted.conflictWith(hostPortsOf(spec)))) return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
-  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !toleratesTaint(pod, taint));
+  const tolerations = tolerationsOf(pod.spec.tolerations);
+  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !tolerations.of(taint));
   if (untolerated && !isStaticPod(pod)) return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate");
   return undefined;
 }
@@ -132,8 +133,6 @@ function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undef
 function predicate(name: string, description: string): PodFailure {
   return refuse(name, `Predicate ${name} failed: ${description}`);
 }
-
-function toleratesTaint({ spec }: Pod, taint: Taint): boolean { return (spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)); }
 
 function matchesNode(pod: Pod, { metadata }: AdmissionFacts["node"]): boolean {
   const labels = metadata.labels ?? {};
