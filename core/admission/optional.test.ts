@@ -152,7 +152,7 @@ describe("ResourceQuota: what is used only where a quota says how much", () => {
     expect(() => spend(critical, [])).toThrow(told);
     expect(spend(critical, [quota({ pods: "1" }, { scopeSelector: { matchExpressions: [{ scopeName: "PriorityClass", operator: "In", values: ["system-cluster-critical"] }] } })])).toHaveLength(1);
     expect(spend(pod(), [])).toEqual([]);
-    expect(uncovered({ limited, group: "", resource: "services", object: cpu, evaluator, usage: new Map([["requests.cpu", parseQuantity("1")]]), quotas: [], names: new Set() }).names).toEqual([]);
+    expect(uncovered({ limited, group: "", resource: "services", object: cpu, evaluator, usage: new Map([["requests.cpu", parseQuantity("1")]]), quotas: [], isLimited: () => false }).names).toEqual([]);
   });
 });
 

@@ -59,16 +59,16 @@ interface Covered {
   readonly evaluator: Evaluator;
   readonly usage: Amounts;
   readonly quotas: readonly Readonly<ResourceQuota>[];
-  /** Names that are limited by quotas which cover the object. */
-  readonly names: ReadonlySet<string>;
+  /** Whether a quota that covers the object limits it. */
+  isLimited(name: string): boolean;
 }
 
 /** What no quota covers, and yet must be: of these names, or in these scopes. */
-export function uncovered({ limited, group, resource, object, evaluator, usage, quotas, names }: Covered): { readonly names: string[]; readonly scopes: string } {
+export function uncovered({ limited, group, resource, object, evaluator, usage, quotas, isLimited }: Covered): { readonly names: string[]; readonly scopes: string } {
   const own = limited.filter((one) => one.group === group && one.resource === resource);
   const wanted = [...usage].filter(([name, quantity]) => quantity.sign > 0 && own.some(({ matchContains }) => matchContains.some((part) => name.includes(part)))).map(([name]) => name);
   const scopes = limited.flatMap(({ matchScopes }) => matchScopes).filter((scope) => evaluator.isInScope(object, scope));
   const covered = new Set(quotas.flatMap((quota) => scopesOf(quota).filter((scope) => evaluator.isInScope(object, scope)).map(({ scopeName }) => scopeName)));
   const open = scopes.filter(({ scopeName }) => !covered.has(scopeName));
-  return { names: wanted.filter((name) => !names.has(name)).toSorted(), scopes: open.length === 0 ? "" : `[${open.map(({ scopeName, operator, values = [] }) => `{${scopeName} ${operator} [${(values ?? []).join(" ")}]}`).join(" ")}]` };
+  return { names: wanted.filter((name) => !isLimited(name)).toSorted(), scopes: open.length === 0 ? "" : `[${open.map(({ scopeName, operator, values = [] }) => `{${scopeName} ${operator} [${(values ?? []).join(" ")}]}`).join(" ")}]` };
 }

@@ -5,10 +5,11 @@ import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { Pod, ResourceQuota } from "../api/gen/core.v1.ts";
 import type { DeviceClass, ResourceClaim } from "../api/gen/resource.v1.ts";
 import type { Surroundings } from "../api/quota/claim-usage.ts";
+import { evaluatorOf } from "../api/quota/evaluators.ts";
 import { RESOURCE_QUOTAS } from "../client/resources.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { conflict } from "../api/meta/status-error.ts";
-import { resourceQuotaAdmission } from "./resource-quota.ts";
+import { charge, resourceQuotaAdmission } from "./resource-quota.ts";
 
 interface Limits { readonly hard: Record<string, string>; readonly used?: Record<string, string>; readonly spec?: object }
 
@@ -43,6 +44,18 @@ test("a pod's overhead counts with what it asks for, and limits nothing that is 
   const containers = [{ name: "c", resources: { requests: { cpu: "2", memory: "200Mi" }, limits: { cpu: "3", memory: "0" } } }];
   expect(await run("pods", pod({ containers, overhead: { cpu: "250m", memory: "120Mi" } }))).toBe("ok");
   expect(used("q")).toEqual({ "requests.cpu": "2250m", "requests.memory": "320Mi", "limits.cpu": "3250m", "limits.memory": "0" });
+});
+
+test("of a quota with a thousand names a write reads those it touches", () => {
+  let reads = 0;
+  const counted = (amount: string, more: Record<string, string>) => new Proxy<Record<string, string>>({ ...Object.fromEntries(Array.from({ length: 1000 }, (_, i) => [`count/x${i}.g`, amount])), ...more }, { get: (list, name) => (reads++, Reflect.get(list, name)) });
+  const quota = { apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q" }, spec: {}, status: { hard: counted("5", { pods: "3", "count/secrets": "3" }), used: counted("1", { pods: "2", "count/secrets": "3" }) } } as unknown as ResourceQuota;
+  const spend = (resource: string, object: object) => () => charge([quota], { request: admissionRequest({ resource, object }), evaluator: evaluatorOf({ group: "", resource })!, nowMs: 0 });
+  expect(spend("secrets", stored("v1", "Secret", "default/s"))).toThrow("exceeded quota: q, requested: count/secrets=1, used: count/secrets=3, limited: count/secrets=3");
+  expect(spend("configmaps", stored("v1", "ConfigMap", "default/s"))()).toEqual([]);
+  expect(reads).toBeLessThan(20);
+  expect(spend("pods", pod())()[0]?.status?.used).toEqual({ ...quota.status!.used, pods: "3" });
+  expect(reads).toBeLessThan(1002 * 2 + 40); // that of the copy, and of this test
 });
 
 test.each([

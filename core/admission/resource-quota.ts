@@ -8,7 +8,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/resourcequota/controller.go
  */
-import type { ResourceQuota } from "../api/gen/core.v1.ts";
+import type { ResourceList, ResourceQuota } from "../api/gen/core.v1.ts";
 import { type ApiObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { isConflict, isNotFound, statusError } from "../api/meta/status-error.ts";
 import { add, type Amounts, amountsOf, equal, exceeding, format, growth, listOf, only, withoutZeros } from "../api/quota/amounts.ts";
@@ -90,13 +90,14 @@ interface Charge { readonly request: AdmissionRequest; readonly evaluator: Evalu
 /** The quotas whose status the write changes, as it is to be. Throws 403 when one of them does not allow it. */
 export function charge(quotas: readonly Quota[], { request, evaluator, nowMs, limited = [] }: Charge): Quota[] {
   const object = request.object!;
-  const limits = quotas.filter((quota) => covers(quota, evaluator, object)).map((quota) => {
-    const hard = amountsOf(quota.status?.hard);
-    const limited = [...hard.keys()].filter((name) => evaluator.covers(name));
+  const limits = quotas.flatMap((quota) => {
+    const { hard = {}, used = {} } = quota.status ?? {};
+    const limited = limitedNames(hard, evaluator);
+    if (limited.length === 0 || !isInScopes(quota, evaluator, object)) return [];
     const problem = evaluator.problem(object, limited);
     if (problem !== undefined) throw refusal(request, `failed quota: ${quota.metadata.name}: ${problem}`);
-    if (limited.some((name) => quota.status?.used?.[name] === undefined)) throw refusal(request, `status unknown for quota: ${quota.metadata.name}, resources: ${limited.toSorted().join(",")}`);
-    return { quota, hard };
+    if (limited.some((name) => used[name] === undefined)) throw refusal(request, `status unknown for quota: ${quota.metadata.name}, resources: ${limited.toSorted().join(",")}`);
+    return [{ quota, hard, used }];
   });
   if (limits.length === 0 && limited.length === 0) return [];
   const usage = usageOf(request, evaluator, object, nowMs);
@@ -104,25 +105,33 @@ export function charge(quotas: readonly Quota[], { request, evaluator, nowMs, li
   if (negative.length > 0) throw refusal(request, `quota usage is negative for resource(s): ${negative.toSorted().join(",")}`);
   const old = request.operation === "UPDATE" ? request.oldObject : undefined;
   const grown = (before: Readonly<ApiObject> | undefined): Amounts => withoutZeros(before ? growth(usage, usageOf(request, evaluator, before, nowMs)) : usage);
-  const spent = limits.map((limit) => ({ ...limit, requested: grown(old && covers(limit.quota, evaluator, old) ? old : undefined) }));
+  const spent = limits.map((limit) => ({ ...limit, requested: grown(old && isInScopes(limit.quota, evaluator, old) ? old : undefined) }));
   if (spent.length > 0 ? spent.every(({ requested }) => requested.size === 0) : grown(old).size === 0) return [];
   const { group, resource } = request;
-  const open = uncovered({ limited, group, resource, object, evaluator, usage, quotas, names: new Set(limits.flatMap(({ hard }) => [...hard.keys()])) });
+  const open = uncovered({ limited, group, resource, object, evaluator, usage, quotas, isLimited: (name) => limits.some(({ hard }) => Object.hasOwn(hard, name)) });
   if (open.names.length > 0) throw refusal(request, `insufficient quota to consume: ${open.names.join(",")}`);
   if (open.scopes !== "") throw statusError({ code: 500, reason: "", message: `insufficient quota to match these scopes: ${open.scopes}` }); // upstream's is no 403, either
-  return spent.flatMap(({ quota, hard, requested: all }) => {
-    const requested = only(all, hard.keys());
-    const used = amountsOf(quota.status?.used);
+  return spent.flatMap(({ quota, hard: allHard, used: allUsed, requested: all }) => {
+    const names = [...all.keys()].filter((name) => Object.hasOwn(allHard, name)); // a quota may have twenty thousand, of which the write touches one
+    const requested = only(all, names), hard = amountsOf(pick(allHard, names)), used = amountsOf(pick(allUsed, names));
     const next = add(used, requested);
-    const over = request.subresource === "status" ? [] : exceeding(only(next, requested.keys()), hard);
+    const over = request.subresource === "status" ? [] : exceeding(next, hard);
     if (over.length > 0) throw refusal(request, `exceeded quota: ${quota.metadata.name}, requested: ${format(only(requested, over))}, used: ${format(only(used, over))}, limited: ${format(only(hard, over))}`);
-    return equal(used, next) ? [] : [{ ...quota, status: { ...quota.status, used: listOf(next) } }];
+    return equal(used, next) ? [] : [{ ...quota, status: { ...quota.status, used: { ...allUsed, ...listOf(next) } } }];
   });
 }
 
-/** It limits something of this resource, and the object is in all of its scopes. */
-function covers(quota: Quota, evaluator: Evaluator, object: Readonly<ApiObject>): boolean {
-  return Object.keys(quota.status?.hard ?? {}).some((name) => evaluator.covers(name)) && scopesOf(quota).every((scope) => evaluator.isInScope(object, scope));
+/** What a quota limits of this resource. */
+function limitedNames(hard: ResourceList, evaluator: Evaluator): readonly string[] {
+  return evaluator.names ? evaluator.names.filter((name) => Object.hasOwn(hard, name)) : Object.keys(hard).filter((name) => evaluator.covers(name));
+}
+
+function isInScopes(quota: Quota, evaluator: Evaluator, object: Readonly<ApiObject>): boolean {
+  return scopesOf(quota).every((scope) => evaluator.isInScope(object, scope));
+}
+
+function pick(list: ResourceList, names: readonly string[]): ResourceList {
+  return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(list, name) ? [[name, list[name]!]] : [])));
 }
 
 function usageOf({ namespace }: AdmissionRequest, evaluator: Evaluator, object: Readonly<ApiObject>, nowMs: number): Amounts {

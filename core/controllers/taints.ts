@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/scheduling/corev1/helpers.go
  */
 import type { Taint, Toleration } from "../api/gen/core.v1.ts";
-import { tolerates } from "../api/meta/tolerations.ts";
+import { tolerationsOf } from "../api/meta/tolerations.ts";
 
 export const TAINT = {
   notReady: "node.kubernetes.io/not-ready",
@@ -23,8 +23,9 @@ export function sameTaint(a: Readonly<Taint>, b: Readonly<Taint>): boolean { ret
 /** The first toleration of each taint; undefined if one of them is not tolerated. */
 export function tolerationsFor(taints: readonly Readonly<Taint>[], tolerations: readonly Readonly<Toleration>[]): Readonly<Toleration>[] | undefined {
   const used: Readonly<Toleration>[] = [];
+  const all = tolerationsOf(tolerations);
   for (const taint of taints) {
-    const found = tolerations.find((toleration) => tolerates(toleration, taint));
+    const found = all.of(taint);
     if (found === undefined) return undefined;
     used.push(found);
   }

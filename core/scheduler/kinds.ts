@@ -5,9 +5,9 @@
  *   candidate ──Kinds.of──▶ Kind ──node.saying──▶ Saying: whether the filters that are `ofNode` take such a pod there, and what the scores that are `ofNode` give it
  */
 import { stringify } from "../api/codec/json.ts";
+import { hostPortsOf } from "../api/meta/host-ports.ts";
 import type { Candidate } from "./candidate.ts";
 import { isExtendedResource } from "./devices/extended-resources.ts";
-import { hostPortsOf } from "./host-ports.ts";
 import { scoredRequests } from "./pod-requests.ts";
 import type { NodeRejection } from "./rejection.ts";
 

@@ -1,8 +1,8 @@
 /** A node, the pods on it, and what they take up. */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { asDouble } from "../api/meta/go-integer.ts";
+import { hostPortsOf } from "../api/meta/host-ports.ts";
 import { type AffinityTerms, affinityTerms } from "./affinity-terms.ts";
-import { hostPortsOf } from "./host-ports.ts";
 import type { Kind, Saying } from "./kinds.ts";
 import { amounts, assumedRequests, podRequests, type Requests } from "./pod-requests.ts";
 

@@ -2,8 +2,8 @@
 import { expect, test } from "vitest";
 import type { Node, Pod, PodSpec, Taint, Toleration, TopologySpreadConstraint } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { tolerates } from "../api/meta/tolerations.ts";
 import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
-import { isTolerated } from "./filters/node.ts";
 import type { Score } from "./plugin.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
@@ -273,7 +273,7 @@ test.each<[what: string, toleration: Toleration, taint: Taint, tolerated: boolea
   ["less", { key: "sla", operator: "Lt", value: "1000" }, taint("sla", "950", "NoSchedule"), true],
   ["not less", { key: "sla", operator: "Lt", value: "950" }, taint("sla", "950", "NoSchedule"), false],
   ["no number", { key: "sla", operator: "Gt", value: "900" }, taint("sla", "gold", "NoSchedule"), false],
-])("toleration: %s", (_, toleration, of, tolerated) => expect(isTolerated(of, [toleration])).toBe(tolerated));
+])("toleration: %s", (_, toleration, of, tolerated) => expect(tolerates(toleration, of)).toBe(tolerated));
 
 test("of three taints two are tolerated, the third keeps the pod away; one that only discourages does not", () => {
   const taints = [taint("k1", "v1", "NoSchedule"), taint("k1", "v1", "NoExecute"), taint("k2", "v2", "NoSchedule")];

@@ -3,8 +3,10 @@
  * pod by pod, so that placing one pod does not read all the others.
  */
 import type { Pod } from "../api/gen/core.v1.ts";
+import type { LabelSelector } from "../api/meta/label-selector.ts";
 import { namespaceOf } from "../api/meta/object-meta.ts";
 import { type AffinityTerm, type AffinityTerms, hasTerms } from "./affinity-terms.ts";
+import { areFoundByLabel, LabelledPods } from "./labelled-pods.ts";
 import type { NodeInfo, PlacedPod } from "./node-info.ts";
 import { Domains, Whereabouts } from "./whereabouts.ts";
 
@@ -13,6 +15,8 @@ export interface PodQuery {
   readonly key: string;
   /** Only pods in these are counted; undefined: in any. */
   readonly namespaces: readonly string[] | undefined;
+  /** All that it matches, each of these selects. */
+  readonly selectors?: readonly LabelSelector[] | undefined;
   matches(pod: Readonly<Pod>): boolean;
 }
 
@@ -30,6 +34,9 @@ export class PodIndex {
   readonly #queries = new Map<string, { readonly query: PodQuery; readonly where: Whereabouts }>();
   readonly #holders: Readonly<Record<TermKind, Map<string, TermHolders>>> = { affinity: new Map(), antiAffinity: new Map(), preferred: new Map(), preferredAnti: new Map() };
 
+  /** Of all pods there are, once they have been looked for. */
+  #labelled: LabelledPods | undefined;
+
   constructor(nodes: ReadonlyMap<string, NodeInfo>) {
     this.#nodes = nodes;
     this.domains = new Domains(nodes);
@@ -42,11 +49,24 @@ export class PodIndex {
     if (!known) {
       if (this.#queries.size >= QUERIES_MAX) this.#queries.delete(this.#queries.keys().next().value!);
       known = { query, where: new Whereabouts(this.#nodes) };
-      for (const { name, pods } of this.#nodes.values())
-        for (const { pod } of pods.values()) if (isMeant(query, pod)) known.where.move(name, 1);
+      for (const [node, { pod }] of this.#among(query)) if (isMeant(query, pod)) known.where.move(node, 1);
     }
     this.#queries.set(query.key, known);
     return known.where;
+  }
+
+  /** Placed pods among which are all that `query` means. */
+  *#among({ selectors = [] }: PodQuery): Iterable<readonly [node: string, placed: PlacedPod]> {
+    if (!areFoundByLabel(selectors)) return yield* this.#all();
+    if (!this.#labelled) {
+      this.#labelled = new LabelledPods();
+      for (const [node, { pod }] of this.#all()) this.#labelled.move(pod, node, 1);
+    }
+    for (const [uid, node] of this.#labelled.among(selectors)) yield [node, this.#nodes.get(node)!.pods.get(uid)!];
+  }
+
+  *#all(): Iterable<readonly [node: string, placed: PlacedPod]> {
+    for (const { name, pods } of this.#nodes.values()) for (const placed of pods.values()) yield [name, placed];
   }
 
   /** The distinct terms of placed pods. */
@@ -54,7 +74,9 @@ export class PodIndex {
     return this.#holders[kind].values();
   }
 
+  /** After it was put on the node, or taken off it. */
   podMoved({ pod, terms }: PlacedPod, node: string, by: 1 | -1): void {
+    this.#labelled?.move(pod, node, by);
     for (const { query, where } of this.#queries.values()) if (isMeant(query, pod)) where.move(node, by);
     if (!hasTerms(terms)) return;
     for (const kind of ["affinity", "antiAffinity", "preferred", "preferredAnti"] as const)

@@ -63,6 +63,11 @@ test.each([1, 2, 3, 4, 5])("whatever comes and goes, it is as if read anew (seed
     kept.setPod(placed);
     now.set(name, placed);
     view(kept);
+    for (const text of ["app=web", "app in (web,db,web)", "app in (web,none),app!=db", "app=none", "app"]) { // found by label, as if all were looked at
+      const selector = parseLabelSelector(text), query: PodQuery = { key: "", namespaces: ["default"], matches: ({ metadata }) => selector.matches(metadata.labels) };
+      const found = [{ ...query, key: `${step} ${text}`, selectors: [selector, parseLabelSelector("app")] }, { ...query, key: `all ${step} ${text}` }].map((one) => [...kept.pods.where(one).perNode].sort());
+      expect(found[0]).toEqual(found[1]);
+    }
   }
   const anew = new Snapshot();
   for (const one of nodes) anew.setNode(one);

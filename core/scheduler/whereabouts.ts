@@ -14,6 +14,40 @@ export type Counts = ReadonlyMap<string, number>;
 /** Labels that are told apart at a time; those of pods in a cluster are few. */
 const LABELS_MAX = 16;
 
+/** What is known by label: by those that are required, and by the key. The former may be thousands, of each of thousands of keys. */
+class ByLabel<T> {
+  readonly #known = new Map<string, Map<string, T>>();
+  #size = 0;
+
+  of({ topologyKey, required }: Label, make: () => T): T {
+    const known = this.#known.get(idOf(required))?.get(topologyKey);
+    if (known !== undefined) return known;
+    if (this.#size >= LABELS_MAX) this.clear();
+    const made = make(), same = this.#known.get(idOf(required));
+    if (same) same.set(topologyKey, made);
+    else this.#known.set(idOf(required), new Map([[topologyKey, made]]));
+    this.#size++;
+    return made;
+  }
+
+  *all(): Iterable<T> { for (const known of this.#known.values()) yield* known.values(); }
+
+  clear(): void {
+    this.#known.clear();
+    this.#size = 0;
+  }
+}
+
+/** Of lists that are asked with again and again. */
+const ids = new WeakMap<readonly string[], string>();
+
+function idOf(required: readonly string[]): string {
+  if (required.length < 2) return required[0] ?? "";
+  let id = ids.get(required);
+  if (id === undefined) ids.set(required, (id = required.join(" ")));
+  return id;
+}
+
 interface Label {
   readonly topologyKey: string;
   /** Labels without which a node does not count. */
@@ -23,7 +57,7 @@ interface Label {
 export class Whereabouts {
   readonly #nodes: Nodes;
   readonly #perNode = new Map<string, number>();
-  readonly #byLabel = new Map<string, Label & { readonly counts: Map<string, number> }>();
+  readonly #byLabel = new ByLabel<Label & { readonly counts: Map<string, number> }>();
 
   constructor(nodes: Nodes) {
     this.#nodes = nodes;
@@ -34,19 +68,17 @@ export class Whereabouts {
 
   /** By value of `topologyKey`; nodes that lack it, or one of `required`, are left out. Valid until a pod comes or goes. */
   by(topologyKey: string, required: readonly string[] = []): Counts {
-    const id = idOf(topologyKey, required);
-    let known = this.#byLabel.get(id);
-    if (!known) {
-      if (this.#byLabel.size >= LABELS_MAX) this.#byLabel.clear();
-      this.#byLabel.set(id, (known = { topologyKey, required, counts: new Map() }));
-      for (const [name, count] of this.#perNode) add(known.counts, valueOn(this.#nodes.get(name), known), count);
-    }
-    return known.counts;
+    const label: Label = { topologyKey, required };
+    return this.#byLabel.of(label, () => {
+      const counts = new Map<string, number>();
+      for (const [name, count] of this.#perNode) add(counts, valueOn(this.#nodes.get(name), label), count);
+      return { ...label, counts };
+    }).counts;
   }
 
   move(node: string, by: number): void {
     add(this.#perNode, node, by);
-    for (const label of this.#byLabel.values()) add(label.counts, valueOn(this.#nodes.get(node), label), by);
+    for (const label of this.#byLabel.all()) add(label.counts, valueOn(this.#nodes.get(node), label), by);
   }
 
   /** Nodes are there, are gone or have other labels. */
@@ -56,7 +88,7 @@ export class Whereabouts {
 /** How many nodes there are, by the values of their labels. */
 export class Domains {
   readonly #nodes: Nodes;
-  readonly #byLabel = new Map<string, Counts>();
+  readonly #byLabel = new ByLabel<Counts>();
 
   constructor(nodes: Nodes) {
     this.#nodes = nodes;
@@ -64,21 +96,15 @@ export class Domains {
 
   /** As Whereabouts.by, of nodes. */
   by(topologyKey: string, required: readonly string[] = []): Counts {
-    const id = idOf(topologyKey, required);
-    let known = this.#byLabel.get(id);
-    if (!known) {
-      if (this.#byLabel.size >= LABELS_MAX) this.#byLabel.clear();
+    return this.#byLabel.of({ topologyKey, required }, () => {
       const counts = new Map<string, number>();
       for (const info of this.#nodes.values()) add(counts, valueOn(info, { topologyKey, required }), 1);
-      this.#byLabel.set(id, (known = counts));
-    }
-    return known;
+      return counts;
+    });
   }
 
   nodesChanged(): void { this.#byLabel.clear(); }
 }
-
-function idOf(topologyKey: string, required: readonly string[]): string { return required.length === 0 ? topologyKey : `${topologyKey} ${required.join(" ")}`; }
 
 function valueOn(info: NodeInfo | undefined, { topologyKey, required }: Label): string | undefined {
   if (!info?.node) return undefined;

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Pod, PodSpec } from "../../core/api/gen/core.v1.ts";
 import { type AdmissionFacts, refusalOf } from "./admission.ts";
 
@@ -68,4 +68,20 @@ test("what devices of a claim stand for is not asked of the node", () => {
   expect(refusal(asking, { allocatable })).toMatch(/^OutOfexample.com\/gpu/);
   const extendedResourceClaimStatus = { resourceClaimName: "a-x", requestMappings: [{ containerName: "c", resourceName: "example.com/gpu", requestName: "container-0-request-0" }] };
   expect(refusal({ ...asking, status: { extendedResourceClaimStatus } }, { allocatable })).toBeUndefined();
+});
+
+test("a pod is refused for a port of the node that another has, also one of a sidecar; those taken are not searched for each of thousands", () => {
+  const ports = (hostIP: string, count = 1): PodSpec["containers"][number]["ports"] => Array.from({ length: count }, (_, i) => ({ containerPort: i + 1, hostPort: i + 1, hostIP }));
+  const other = pod("other", { initContainers: [{ name: "s", restartPolicy: "Always", ports: ports("10.0.0.1") }, { name: "i", ports: ports("10.0.0.3") }] });
+  const taken = "NodePorts: Pod was rejected: Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports";
+  expect(["", "10.0.0.1", "10.0.0.2", "10.0.0.3"].map((hostIP) => refusal(pod("a", { containers: [{ name: "c", ports: ports(hostIP) }] }), { others: [other] }))).toEqual([taken, taken, undefined, undefined]);
+
+  const [one, two] = ["10.0.0.1", "10.0.0.2"].map((hostIP) => pod(hostIP, { containers: [{ name: "c", ports: ports(hostIP, 3000) }] }));
+  const searches = vi.spyOn(Array.prototype, "some");
+  try {
+    expect(refusal(one!, { others: [two!] })).toBeUndefined();
+    expect(searches.mock.calls.length).toBeLessThan(100);
+  } finally {
+    searches.mockRestore();
+  }
 });

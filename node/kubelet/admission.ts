@@ -4,14 +4,15 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/lifecycle/{predicate,handlers}.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
-import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Taint } from "../../core/api/gen/core.v1.ts";
+import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { featuresToRun } from "../../core/api/meta/declared-features.ts";
 import { isLessInteger } from "../../core/api/meta/go-integer.ts";
+import { HostPorts, hostPortsOf } from "../../core/api/meta/host-ports.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
-import { tolerates } from "../../core/api/meta/tolerations.ts";
+import { tolerationsOf } from "../../core/api/meta/tolerations.ts";
 import type { OperatingSystem } from "../os/machine.ts";
 import { wantsAppArmor } from "./containers/security-context.ts";
-import { isCriticalPod, isSidecar, isStaticPod } from "./pod-spec.ts";
+import { isCriticalPod, isStaticPod } from "./pod-spec.ts";
 import { podRequests, qosClass } from "./resources/pod-resources.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import { sysctlProblem } from "./sysctls.ts";
@@ -64,7 +65,7 @@ function refuse(reason: string, message: string): PodFailure {
 function pressureRefusal({ pod, pressures }: AdmissionFacts): PodFailure | undefined {
   if (pressures.length === 0 || isCriticalPod(pod)) return undefined;
   const tolerated = pressures.length === 1 && pressures[0] === "MemoryPressure"
-    && (qosClass(pod) !== "BestEffort" || toleratesTaint(pod, { key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
+    && (qosClass(pod) !== "BestEffort" || tolerationsOf(pod.spec.tolerations).of({ key: "node.kubernetes.io/memory-pressure", value: "", effect: "NoSchedule" }));
   return tolerated ? undefined : refuse("Evicted", `The node had condition: [${pressures.join(" ")}]. `);
 }
 
@@ -121,27 +122,16 @@ function outOf(resource: string, { requested, used, capacity }: { readonly reque
 function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undefined {
   if (!matchesNode(pod, node)) return predicate("NodeAffinity", "node(s) didn't match Pod's node affinity/selector");
   if (pod.spec.nodeName && pod.spec.nodeName !== node.metadata.name) return predicate("NodeName", "node(s) didn't match the requested node name");
-  const taken = others.flatMap(hostPorts);
-  if (hostPorts(pod).some((port) => taken.some((other) => collides(port, other)))) return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
-  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !toleratesTaint(pod, taint));
+  const wanted = new HostPorts(hostPortsOf(pod.spec));
+  if (!wanted.isEmpty && others.some(({ spec }) => wanted.conflictWith(hostPortsOf(spec)))) return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
+  const tolerations = tolerationsOf(pod.spec.tolerations);
+  const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !tolerations.of(taint));
   if (untolerated && !isStaticPod(pod)) return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate");
   return undefined;
 }
 
 function predicate(name: string, description: string): PodFailure {
   return refuse(name, `Predicate ${name} failed: ${description}`);
-}
-
-function toleratesTaint({ spec }: Pod, taint: Taint): boolean { return (spec.tolerations ?? []).some((toleration) => tolerates(toleration, taint)); }
-
-interface HostPort { readonly port: number; readonly protocol: string; readonly ip: string }
-
-function hostPorts(pod: Pod): HostPort[] {
-  return [...(pod.spec.initContainers ?? []).filter(isSidecar), ...pod.spec.containers].flatMap(({ ports = [] }) => ports.flatMap(({ hostPort, protocol = "TCP", hostIP }) => (hostPort ? [{ port: hostPort, protocol, ip: hostIP || "0.0.0.0" }] : [])));
-}
-
-function collides(a: HostPort, b: HostPort): boolean {
-  return a.port === b.port && a.protocol === b.protocol && (a.ip === b.ip || a.ip === "0.0.0.0" || b.ip === "0.0.0.0");
 }
 
 function matchesNode(pod: Pod, { metadata }: AdmissionFacts["node"]): boolean {

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Toleration } from "../gen/core.v1.ts";
-import { tolerates } from "./tolerations.ts";
+import { tolerates, tolerationsOf } from "./tolerations.ts";
 
 const taint = (value: string) => ({ key: "sla", value, effect: "NoExecute" as const });
 
@@ -15,4 +15,29 @@ test("numbers, too, are of one key and one effect", () => {
   expect(tolerates({ key: "other", operator: "Gt", value: "1" }, taint("2"))).toBe(false);
   expect(tolerates({ key: "sla", operator: "Gt", value: "1", effect: "NoSchedule" }, taint("2"))).toBe(false);
   expect(tolerates({ key: "sla", operator: "Gt", value: "1", effect: "NoExecute" }, taint("2"))).toBe(true);
+});
+
+const KEYS = ["", "a", "b", "c"], EFFECTS = [undefined, "NoSchedule", "NoExecute"] as const;
+
+test("of many tolerations it is the first that tolerates, as if each was asked", () => {
+  const all = Array.from({ length: 60 }, (_, i): Toleration => {
+    const key = KEYS[(i * 7) % 4]!, effect = EFFECTS[(i * 5) % 3];
+    return { ...(key === "" ? { operator: "Exists" as const } : { key, operator: i % 3 === 0 ? "Exists" as const : "Equal" as const, value: i % 3 === 0 ? "" : `v${i % 10}` }), ...(effect && { effect }) };
+  });
+  for (let from = 0; from < all.length; from++)
+    for (const key of KEYS.slice(1))
+      for (const effect of ["NoSchedule", "NoExecute", "PreferNoSchedule"] as const)
+        for (let value = 0; value < 10; value++) {
+          const held = all.slice(from), one = { key, effect, value: `v${value}` };
+          expect(tolerationsOf(held).of(one)).toBe(held.find((toleration) => tolerates(toleration, one)));
+        }
+});
+
+test("thousands of taints are not each held against thousands of tolerations; what stays as it is is read once", () => {
+  let reads = 0;
+  const counted = (toleration: Toleration): Toleration => ({ ...toleration, get effect() { reads++; return toleration.effect; } }) as Toleration;
+  const all = Object.freeze(Array.from({ length: 2000 }, (_, i) => counted(i % 2 === 0 ? { key: `k${i}`, operator: "Exists", effect: "NoSchedule" } : { operator: "Exists", effect: "NoSchedule" })));
+  const taints = Array.from({ length: 2000 }, (_, i) => ({ key: `k${i}`, effect: "NoExecute" as const }));
+  for (const one of taints) expect(tolerationsOf(all).of(one)).toBeUndefined();
+  expect(reads).toBeLessThan(2000 * 4);
 });

@@ -32,7 +32,7 @@ export const interPodAffinity: Filter = {
     if (affinity.length === 0 && antiAffinity.length === 0 && repelledBy.empty) return undefined;
 
     const matchesAll = (other: Readonly<Pod>): boolean => affinity.length > 0 && affinity.every((term) => termMatches(term, other, labelsOfNamespace(other)));
-    const attracted = new TopologyCounts();
+    const attracted = new TopologyCounts(), near = [...new Set(affinity.map(({ topologyKey }) => topologyKey))];
     if (affinity.length > 0) {
       const where = cluster.pods.where(queryOf(affinity, cluster));
       for (const { topologyKey } of affinity) attracted.addAll(topologyKey, where.by(topologyKey));
@@ -42,9 +42,9 @@ export const interPodAffinity: Filter = {
 
     return {
       reject(node) {
-        if (!attracted.allAt(affinity, node)) {
+        if (!attracted.allAt(near, node)) {
           const first = attracted.empty && matchesAll(pod); // of a series of pods that want to be together: somebody has to begin
-          if (!first || affinity.some(({ topologyKey }) => labelsOf(node.node)[topologyKey] === undefined)) return AFFINITY;
+          if (!first || near.some((topologyKey) => labelsOf(node.node)[topologyKey] === undefined)) return AFFINITY;
         }
         if (repelled.anyAt(node)) return ANTI_AFFINITY;
         return repelledBy.anyAt(node) ? EXISTING_ANTI_AFFINITY : undefined;
@@ -93,13 +93,14 @@ export function queryOf(terms: readonly AffinityTerm[], cluster: Cluster): PodQu
   return {
     key: `affinity ${JSON.stringify(terms.map(({ selector }, i) => [spaces[i] ?? null, selector.nothing ? null : selector.toString()]))}`,
     namespaces: spaces.length === 1 ? spaces[0] : undefined,
+    selectors: terms.map(({ selector }) => selector),
     matches: (pod) => terms.every(({ selector }, i) => (spaces[i]?.includes(namespaceOf(pod)) ?? true) && selector.matches(labelsOf(pod))),
   };
 }
 
 /** Counts of pods by topology key and value: what is known of the cluster, and what has moved since. */
 class TopologyCounts {
-  readonly #known: { readonly topologyKey: string; readonly counts: Counts }[] = [];
+  readonly #known = new Map<string, Map<Counts, number>>(); // how often each was added: ten thousand terms may mean the same
   readonly #moved = new Map<string, Map<string, number>>();
   #empty = true;
 
@@ -108,7 +109,9 @@ class TopologyCounts {
 
   addAll(topologyKey: string, counts: Counts): void {
     if (counts.size === 0) return;
-    this.#known.push({ topologyKey, counts });
+    let known = this.#known.get(topologyKey);
+    if (!known) this.#known.set(topologyKey, (known = new Map()));
+    known.set(counts, (known.get(counts) ?? 0) + 1);
     this.#empty = false;
   }
 
@@ -125,20 +128,21 @@ class TopologyCounts {
     const value = labelsOf(node)[topologyKey];
     if (value === undefined) return 0;
     let sum = this.#moved.size === 0 ? 0 : this.#moved.get(topologyKey)?.get(value) ?? 0;
-    for (const one of this.#known) if (one.topologyKey === topologyKey) sum += one.counts.get(value) ?? 0;
+    for (const [counts, times] of this.#known.get(topologyKey) ?? []) sum += (counts.get(value) ?? 0) * times;
     return sum;
   }
 
-  allAt(terms: readonly AffinityTerm[], node: LiveNode): boolean {
-    for (const { topologyKey } of terms) if (this.at(topologyKey, node) <= 0) return false;
+  allAt(topologyKeys: readonly string[], node: LiveNode): boolean {
+    for (const topologyKey of topologyKeys) if (this.at(topologyKey, node) <= 0) return false;
     return true;
   }
 
   anyAt(node: LiveNode): boolean {
     const labels = labelsOf(node.node);
-    for (const { topologyKey, counts } of this.#known) {
+    for (const [topologyKey, known] of this.#known) {
       const value = labels[topologyKey];
-      if (value !== undefined && counts.has(value) && (this.#moved.size === 0 || this.at(topologyKey, node) > 0)) return true;
+      if (value === undefined) continue;
+      if (this.#moved.size > 0 ? this.at(topologyKey, node) > 0 : [...known.keys()].some((counts) => counts.has(value))) return true;
     }
     for (const topologyKey of this.#moved.keys()) if (this.at(topologyKey, node) > 0) return true;
     return false;
@@ -146,7 +150,7 @@ class TopologyCounts {
 
   #sum(): number {
     let sum = 0;
-    for (const { counts } of this.#known) for (const count of counts.values()) sum += count;
+    for (const known of this.#known.values()) for (const [counts, times] of known) for (const count of counts.values()) sum += count * times;
     for (const moved of this.#moved.values()) for (const count of moved.values()) sum += count;
     return sum;
   }

@@ -1,6 +1,6 @@
 /** Filters on what a node is: its name, whether it takes pods, its taints, its labels. */
-import type { Node, NodeSelector, Pod, Taint, Toleration } from "../../api/gen/core.v1.ts";
-import { tolerates } from "../../api/meta/tolerations.ts";
+import type { Node, NodeSelector, Pod, Taint } from "../../api/gen/core.v1.ts";
+import { tolerationsOf } from "../../api/meta/tolerations.ts";
 import { nodeChanged } from "../changes.ts";
 import { matchesNode, matchesNodeSelector } from "../node-selector.ts";
 import type { Filter } from "../plugin.ts";
@@ -22,10 +22,9 @@ export const nodeUnschedulable: Filter = {
   judgesTaints: true,
   ofNode: true,
   prepare({ pod }) {
-    const tolerated = isTolerated(UNSCHEDULABLE, pod.spec.tolerations ?? []);
-    return tolerated ? undefined : { reject: ({ node }) => (node.spec.unschedulable ? unresolvable("node(s) were unschedulable") : undefined) };
+    return tolerationsOf(pod.spec.tolerations).of(UNSCHEDULABLE) ? undefined : { reject: ({ node }) => (node.spec.unschedulable ? unresolvable("node(s) were unschedulable") : undefined) };
   },
-  mayHelp: (pod, change) => (change.of === "pod" && tolerationsChanged(pod, change) && isTolerated(UNSCHEDULABLE, change.object.spec.tolerations ?? [])) || (nodeChanged(change, ({ spec }) => spec.unschedulable ?? false) && change.of === "node" && !change.object.spec.unschedulable),
+  mayHelp: (pod, change) => (change.of === "pod" && tolerationsChanged(pod, change) && tolerationsOf(change.object.spec.tolerations).of(UNSCHEDULABLE) !== undefined) || (nodeChanged(change, ({ spec }) => spec.unschedulable ?? false) && change.of === "node" && !change.object.spec.unschedulable),
 };
 
 export const taintToleration: Filter = {
@@ -43,12 +42,10 @@ function tolerationsChanged(pod: Readonly<Pod>, change: Parameters<Filter["mayHe
 
 /** A taint that keeps the pod off. */
 export function untoleratedTaint({ spec }: Readonly<Pod>, node: Readonly<Node>): Taint | undefined {
-  return node.spec.taints?.find((taint) => taint.effect !== "PreferNoSchedule" && !isTolerated(taint, spec.tolerations ?? []));
-}
-
-/** Source: component-helpers scheduling/corev1 ToleratesTaint */
-export function isTolerated(taint: Taint, tolerations: readonly Toleration[]): boolean {
-  return tolerations.some((toleration) => tolerates(toleration, taint));
+  const { taints } = node.spec;
+  if (!taints || taints.length === 0) return undefined;
+  const tolerations = tolerationsOf(spec.tolerations);
+  return taints.find((taint) => taint.effect !== "PreferNoSchedule" && !tolerations.of(taint));
 }
 
 const NOT_MATCHED = "node(s) didn't match Pod's node affinity/selector";

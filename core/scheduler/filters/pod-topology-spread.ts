@@ -76,13 +76,13 @@ export function hasAll(node: Readonly<Node>, keys: readonly string[]): boolean {
   return keys.every((key) => labels[key] !== undefined);
 }
 
-export function keysOf(constraints: readonly Constraint[]): string[] { return constraints.map(({ topologyKey }) => topologyKey); }
+export function keysOf(constraints: readonly Constraint[]): string[] { return [...new Set(constraints.map(({ topologyKey }) => topologyKey))]; }
 
 /** Where pods of the same namespace match; those that are on their way out do not count. */
 export function matchingPods({ selector }: Constraint, pod: Readonly<Pod>, cluster: Cluster): Whereabouts | undefined {
   const namespace = namespaceOf(pod);
   if (selector.empty || selector.nothing) return undefined;
-  return cluster.pods.where({ key: `spread ${namespace} ${selector}`, namespaces: [namespace], matches: (other) => isMeant(selector, namespace, other) });
+  return cluster.pods.where({ key: `spread ${namespace} ${selector}`, namespaces: [namespace], selectors: [selector], matches: (other) => isMeant(selector, namespace, other) });
 }
 
 /** How many of them by domain, on nodes that count and have all of `labels`. */

@@ -1,7 +1,7 @@
 /** Filters on what a node has left: resources and host ports. */
+import { HostPorts, hostPortsOf } from "../../api/meta/host-ports.ts";
 import { asksForLess, isPlacedPodGone, nodeChanged } from "../changes.ts";
 import { backedResources, CLASS_PREFIX, isExtendedResource } from "../devices/extended-resources.ts";
-import { HostPorts, hostPortsOf } from "../host-ports.ts";
 import type { Filter } from "../plugin.ts";
 import { amounts, podRequests } from "../pod-requests.ts";
 import { resolvable } from "../rejection.ts";

@@ -1,6 +1,6 @@
 /** Scores on what a node is: soft taints, preferred labels, images it already has. */
 import type { PreferredSchedulingTerm } from "../../api/gen/core.v1.ts";
-import { isTolerated } from "../filters/node.ts";
+import { tolerationsOf } from "../../api/meta/tolerations.ts";
 import { matchesTerm } from "../node-selector.ts";
 import { fromHighest, type Score, SCORE_MAX, toHighest } from "../plugin.ts";
 
@@ -9,9 +9,9 @@ export const taintTolerationScore: Score = {
   weight: 3,
   prepare({ pod }, _cluster, feasible) {
     if (!feasible.some(({ hasSoftTaints }) => hasSoftTaints)) return undefined;
-    const tolerations = (pod.spec.tolerations ?? []).filter(({ effect }) => !effect || effect === "PreferNoSchedule");
+    const tolerations = tolerationsOf(pod.spec.tolerations);
     return {
-      score: ({ node }) => (node.spec.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !isTolerated(taint, tolerations)).length,
+      score: ({ node }) => (node.spec.taints ?? []).filter((taint) => taint.effect === "PreferNoSchedule" && !tolerations.of(taint)).length,
       normalize: fromHighest,
     };
   },

@@ -1,4 +1,4 @@
-import type { Pod } from "../api/gen/core.v1.ts";
+import type { Pod } from "../gen/core.v1.ts";
 
 /** The ports of its node that a pod wants: "ip/protocol/port". */
 export function* hostPortsOf({ containers, initContainers = [] }: Readonly<Pod["spec"]>): Iterable<string> {
