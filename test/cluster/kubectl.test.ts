@@ -14,6 +14,8 @@ const others = process.env["KUBECTLS"]?.split(":").filter((path) => path !== "")
 const TOO_EARLY = /^E\d{4} .*\] Unknown stream id 1, discarding message\n/gm;
 /** Hundreds of commands, on a machine that may be busy with others. */
 const LONG_MS = 900_000;
+/** Of the server's, where something differs: it may be told there why. */
+const WARNINGS_SHOWN = 20;
 let host: Host;
 
 beforeAll(async () => {
@@ -44,6 +46,7 @@ async function play(name: string, { kubectl, player }: Player): Promise<string> 
     const difference = differs(step, { text: stdout.replace(TOO_EARLY, ""), code });
     if (difference) differences.push(`${name} ${difference}`);
   }
+  if (differences.length > 0) differences.push(`the server's warnings:\n${host.log().split("\n").filter((line) => /"level":"(warn|error|fatal)"/.test(line)).slice(-WARNINGS_SHOWN).join("\n")}`);
   return differences.join("\n\n");
 }
 

@@ -1,2 +1,5 @@
-/** What is said of whatever was thrown. */
-export function errorText(error: unknown): string { return error instanceof Error ? error.message : String(error); }
+/** What is said of whatever was thrown; of an error without words its code, or else its name. */
+export function errorText(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || (error as NodeJS.ErrnoException).code || error.name;
+}

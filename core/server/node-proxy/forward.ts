@@ -9,6 +9,7 @@
 import { posix } from "node:path";
 import { pipeline, type Readable, Transform } from "node:stream";
 import { createGunzip } from "node:zlib";
+import { errorText } from "../../api/meta/error-text.ts";
 import { badRequest, internalError, serviceUnavailable, statusError, type StatusError } from "../../api/meta/status-error.ts";
 import { isHandedOver } from "../../net/http-server.ts";
 import { http1Request, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
@@ -43,9 +44,9 @@ const GO_CLIENT = ["User-Agent", "Go-http-client/1.1"] as const;
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
 export async function forwardUpgrade({ request, signal, server: { clock, isWithheld = () => false } }: Forwarded, backend: Backend, target: string, { identity = [], host = request.header("host") ?? backend.host }: Pick<Forwarding, "identity" | "host"> = {}): Promise<UpgradeAnswer> {
   if (!asksForUpgrade(request)) throw badRequest("Upgrade request required");
-  const connection = await backend.connect().catch((error: Error) => { throw failed(`error dialing backend: ${error.message}`); });
+  const connection = await backend.connect().catch((error: unknown) => { throw failed(`error dialing backend: ${errorText(error)}`); });
   const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isWithheld(name) && !isIn(identity, name), true), ...identity];
-  const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: Error) => { throw failed(error.message); });
+  const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: unknown) => { throw failed(errorText(error)); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
     response.body.destroy();
@@ -109,7 +110,7 @@ export async function forwardHttp({ request, signal, server: { isWithheld = () =
     ...(hasBody || !SAID_TO_BE_EMPTY.has(request.method) ? [] : [["Content-Length", "0"] as const]), ...(/\btrailers\b/i.test(request.header("te") ?? "") ? [["Te", "trailers"] as const] : []),
     ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity,
   ];
-  const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
+  const unreachable = (error: unknown): never => { throw serviceUnavailable(`error trying to reach service: ${errorText(error)}`); };
   const zips = request.method !== "HEAD" && request.header("accept-encoding") === undefined && request.header("range") === undefined;
   const asked: Http1Request = {
     method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`,
