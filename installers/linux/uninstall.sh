@@ -8,6 +8,7 @@
 #   --lost-disk                         for coracle.service, whenever it has ended: removes nothing but what still runs from a disk that was unplugged, and its mounts, and has it waited for
 set -u
 
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # as install.sh
 BIN_DIR=/usr/local/bin
 LIB_DIR=/usr/local/lib/coracle
 ETC=/etc/coracle
