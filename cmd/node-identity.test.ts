@@ -30,6 +30,8 @@ test("a node keeps its name when its machine gets another one, unless it is give
   writeFileSync(join(dataDir, "node-name"), "loft\n"); // by somebody
   expect(await name("raspberrypi")).toBe("loft");
   await expect(name("not_a_name", "also_not")).rejects.toThrow('"also_not" cannot be a node name');
+  expect(await refused("", "x".repeat(63))).toBe("x".repeat(63));
+  await expect(name("", `edge.${"x".repeat(59)}`)).rejects.toThrow("cannot be a node name: must be no more than 63 bytes; choose one with --node-name"); // Linux lets a machine have one of 64
   rmSync(dataDir, { recursive: true });
 });
 

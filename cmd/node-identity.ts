@@ -1,7 +1,7 @@
 /** Which node this machine is: its name and addresses, from the flags or from the machine. */
 import { hostname } from "node:os";
 import { join } from "node:path";
-import { dns1123Subdomain } from "../core/api/meta/names.ts";
+import { dns1123Subdomain, labelValue } from "../core/api/meta/names.ts";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import { parseCidr, parseIp } from "../core/net/cidr.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -28,7 +28,7 @@ export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { lo
   await mendKept(kept(dataDir), log);
   const remembered = await readName(join(dataDir, NAME_FILE));
   const name = (nodeName ?? remembered ?? machine).toLowerCase();
-  for (const text of dns1123Subdomain(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
+  for (const text of problemsOf(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
   checkAddresses(nodeIp);
   if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
   return { name, ...nodeAddresses(nodeIp) };
@@ -74,7 +74,10 @@ function kept(dataDir: string): KeptFiles {
   return { dir: dataDir, names: [NAME_FILE], isWhole: (_, text) => text.endsWith("\n") /* a part of a name is one, too */ && isName(text.trim()) };
 }
 
-function isName(text: string): boolean { return dns1123Subdomain(text).length === 0; }
+function isName(text: string): boolean { return problemsOf(text).length === 0; }
+
+/** It is the value of a label too (kubernetes.io/hostname), without which there is no Node; the names of machines may be longer. */
+function problemsOf(name: string): readonly string[] { return [...dns1123Subdomain(name), ...labelValue(name)]; }
 
 /** Mounts, namespaces and the network's rules are root's. Throws ConfigError. */
 export function mustBeRoot(command: "server" | "agent"): void {

@@ -18,6 +18,7 @@
 # Without settings of its own, a later run keeps those of the run before.
 set -eu
 
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # of who has become root by `su` they are not in it, and rc-service and modprobe are there
 BIN_DIR=${INSTALL_CORACLE_BIN_DIR:-/usr/local/bin}
 LIB_DIR=/usr/local/lib/coracle
 ETC=/etc/coracle
@@ -26,6 +27,7 @@ ENV_FILE=$ETC/coracle.env
 ARGS_FILE=$ETC/coracle.args
 STATE_FILE=$ETC/installed
 LOG_FILE=/var/log/coracle.log
+LOCK_FILE=/run/coracle-install.pid
 UNIT=/etc/systemd/system/coracle.service
 RETRY_UNIT=/etc/systemd/system/coracle-retry.service
 INIT=/etc/init.d/coracle
@@ -48,6 +50,26 @@ check_machine() {
     *) fail "no build for $(uname -m): x86_64 and arm64 only" ;;
   esac
   [ "$(id -u)" = 0 ] || fail "run it as root: sudo sh $0"
+}
+
+# One installer at a time: two would write to the same files, and each put the other's half in its place.
+lock() {
+  mkdir -p "${LOCK_FILE%/*}"
+  if ! claim; then
+    other=$(cat "$LOCK_FILE" 2>/dev/null || true)
+    ! tr '\0' ' ' <"/proc/${other:-none}/cmdline" 2>/dev/null | grep -q 'install\.sh' || fail "another installation is under way, process $other: wait until it has ended"
+    rm -f "$LOCK_FILE" # of one that was killed
+    claim || fail "$LOCK_FILE cannot be written"
+  fi
+  trap unlock EXIT
+  trap 'exit 1' HUP INT TERM
+}
+
+claim() { (set -C; echo $$ >"$LOCK_FILE") 2>/dev/null; }
+
+unlock() {
+  rm -f "$LOCK_FILE"
+  trap - EXIT
 }
 
 # Installs Debian packages, after a fresh look at the archive. Anything else must be brought by the user.
@@ -442,6 +464,7 @@ NEXT
 
 main() {
   check_machine
+  lock
   install_binary
   check_libraries
   configure "$@"
@@ -450,6 +473,7 @@ main() {
   sync
   [ "$SKIP_START" != true ] || { say "installed, not started$([ "$MANAGER" = background ] || echo "; the next boot starts it")"; exit 0; }
   start
+  unlock # who sees it wait in vain may change the settings
   wait_until_ready
   report
 }

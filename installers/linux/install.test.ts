@@ -79,6 +79,30 @@ sh installers/linux/install.sh --node-name after >/dev/null; sort "$1/synced" | 
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("of two installers at once the second says so and changes nothing; one that was killed is not waited for", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle
+sed -i "s|version) |&mkfifo $1/begun; until [ -e $1/go ]; do sleep 0.1; done; |" "$1/coracle"
+sh installers/linux/install.sh --node-name first >/dev/null & until [ -p "$1/begun" ]; do sleep 0.1; done
+sh installers/linux/install.sh --node-name second 2>&1 | sed "s/$!/PID/"; touch "$1/go"; wait $!
+cat /etc/coracle/coracle.args; ls /run/coracle-install.pid 2>&1 | grep -c 'o such file'
+sleep 1000 & for pid in $! 2147483647 ''; do echo "$pid" >/run/coracle-install.pid; sh installers/linux/install.sh --node-name after >/dev/null; cat /etc/coracle/coracle.args; rm /etc/coracle/coracle.args; done
+touch /run/coracle-install.pid; sh installers/linux/uninstall.sh | grep install.pid`);
+  expect(out.trimEnd().split(/ *\n/)).toEqual([
+    "[coracle] another installation is under way, process PID: wait until it has ended", "'server' '--node-name' 'first'", "1",
+    ...Array.from({ length: 3 }, () => "'server' '--node-name' 'after'"), "removed /run/coracle-install.pid",
+  ]);
+}, 300_000);
+
+test.skipIf(!canOverlay)("who has become root with a user's PATH has what runs here seen, too", () => {
+  const out = onMachine(`
+mkdir -p /run/openrc; for tool in rc-service rc-update; do printf '#!/bin/sh\\necho "%s $*"\\n' $tool >/usr/local/sbin/$tool; chmod +x /usr/local/sbin/$tool; done
+PATH=/usr/local/bin:/usr/bin:/bin; export PATH
+INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh; sh installers/linux/uninstall.sh`);
+  expect(out).toContain("rc-update -q add coracle default\n[coracle] installed, not started; the next boot starts it\n");
+  expect(out).toContain("rc-update -q del coracle\n");
+}, 300_000);
+
 test.skipIf(!canOverlay)("flags in the environment are words with quotes, in which nothing else means anything to a shell", () => {
   const out = onMachine(`
 export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
@@ -218,7 +242,7 @@ cat >"$1/coracle" <<'FAKE'
 ${AGENT}FAKE
 export INSTALL_CORACLE_BINARY="$1/coracle" CORACLE_URL=https://a:6443,https://b:6443 CORACLE_NODE_NAME=edge-2 CORACLE_TOKEN=abc CORACLE_CONTAINER_RUNTIME_ENDPOINT=/run/other.sock
 sh installers/linux/install.sh; cat /run/asked
-echo "== not Ready"; rm /run/asked; READY_AT=99999 INSTALL_CORACLE_TIMEOUT=2 sh installers/linux/install.sh || echo "status $?"
+echo "== not Ready"; echo 3 >/run/asked; READY_AT=99999 INSTALL_CORACLE_TIMEOUT=2 sh installers/linux/install.sh || echo "status $?"
 echo "== not registered"; CORACLE_NODE_NAME=edge-3 INSTALL_CORACLE_TIMEOUT=1 sh installers/linux/install.sh || echo "status $?"
 echo "== refused"; rm -r /var/lib/coracle/agent/tls; CORACLE_TOKEN=wrong sh installers/linux/install.sh 2>&1 || echo "status $?"
 /usr/local/lib/coracle/service stop

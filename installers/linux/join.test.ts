@@ -49,3 +49,16 @@ test.each([
   if (ca !== undefined) expect(bytesOf(ca)).toEqual(REAL);
   expect(ca ?? "").not.toContain(OTHER.toString("base64").slice(0, 40));
 });
+
+test("of a script that has come in part nothing is done, wherever it breaks off", () => {
+  const script = readFileSync("installers/linux/join.sh", "utf8"), asked = join(directory, "asked");
+  writeFileSync(join(directory, "id"), `#!/bin/sh\necho >>'${asked}'\necho 1\n`, { mode: 0o755 });
+  const run = (text: string): boolean => {
+    rmSync(asked, { force: true });
+    spawnSync("sh", ["-s"], { input: text, env: { PATH: `${directory}:/usr/bin:/bin` } });
+    return existsSync(asked);
+  };
+  const ends = [...script].flatMap((letter, i) => (letter === "\n" || i > script.length - 40 ? [i] : []));
+  expect(ends.filter((end) => run(script.slice(0, end)))).toEqual([script.length - 1]); // which lacks the last line break alone
+  expect(run(script)).toBe(true);
+});

@@ -8,6 +8,7 @@
 # /run/coracle.pid is coracle's process, /run/coracle-supervisor.pid its supervisor's. The log is cut at 10 MB, the part before kept once.
 set -eu
 
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # as install.sh
 BIN_DIR=/usr/local/bin
 ENV_FILE=/etc/coracle/coracle.env
 ARGS_FILE=/etc/coracle/coracle.args

@@ -8,6 +8,7 @@
 #   --lost-disk                         for coracle.service, whenever it has ended: removes nothing but what still runs from a disk that was unplugged, and its mounts, and has it waited for
 set -u
 
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # as install.sh
 BIN_DIR=/usr/local/bin
 LIB_DIR=/usr/local/lib/coracle
 ETC=/etc/coracle
@@ -296,7 +297,7 @@ remove_files() {
   done
   [ "$(readlink /var/lib/kubelet 2>/dev/null)" != "$data_dir/agent/kubelet" ] || remove /var/lib/kubelet
   [ "$KEEP_DATA" = true ] || { remove_logs; remove_data; remove "$kubeconfig" "$ETC"; }
-  remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle
+  remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle-install.pid /run/coracle
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
 }
 

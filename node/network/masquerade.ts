@@ -5,11 +5,14 @@
  *   pod → elsewhere         masqueraded, multicast excepted
  *   elsewhere → pod here    never: externalTrafficPolicy Local keeps the client's address
  *   elsewhere → pod there   masqueraded, so that answers come back through this node
+ *   marked by the proxy     by the proxy, whichever table the kernel asks first (the one that was made last): it takes the mark off, which the tunnel's packet
+ *                           around this one would have too, and it would be masqueraded in its turn, whereby the kernel spoils its checksum
  *
  * Without br_netfilter the answer of one pod of this bridge to another would not pass the host, and so would not be translated back from a Service's address:
  * there such connections are masqueraded too.
  */
 import { type Family, parseCidr, withoutOverlaps } from "../../core/net/cidr.ts";
+import { MASQUERADE_MARK } from "../os/packet-marks.ts";
 
 export const MASQUERADE_TABLE = "coracle-masq";
 
@@ -33,6 +36,7 @@ export function masqueradeText({ clusterCidrs, podCidrs, bridgeNetfilter }: Masq
     return [
       `add table ${at}`, `delete table ${at}`, `add table ${at}`,
       `add chain ${at} postrouting { type nat hook postrouting priority 100; }`,
+      `add rule ${at} postrouting mark and ${MASQUERADE_MARK} != 0 return`,
       ...(bridgeNetfilter ? [] : [`add rule ${at} postrouting ct status dnat ${ip} saddr ${mine} ${ip} daddr ${mine} masquerade fully-random`]),
       `add rule ${at} postrouting ${ip} saddr ${pods} ${ip} daddr ${pods} return`,
       `add rule ${at} postrouting ${ip} saddr ${pods} ${ip} daddr != ${multicast} masquerade fully-random`,

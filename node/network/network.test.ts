@@ -113,8 +113,9 @@ test.skipIf(process.platform !== "linux")("addresses of before a reboot are forg
   expect(existsSync(held)).toBe(true);
 });
 
-test("masquerading: between pods never, outward always, inward only towards other nodes", () => {
+test("masquerading: between pods never, outward always, inward only towards other nodes, and what the proxy has marked never: it is masqueraded and the mark taken off there, or the tunnel would carry the mark on", () => {
   expect(masqueradeText({ clusterCidrs: ["10.42.0.0/16"], podCidrs: ["10.42.1.0/24"], bridgeNetfilter: true }).trim().split("\n").slice(4)).toEqual([
+    "add rule ip coracle-masq postrouting mark and 0x4000 != 0 return",
     "add rule ip coracle-masq postrouting ip saddr { 10.42.0.0/16 } ip daddr { 10.42.0.0/16 } return",
     "add rule ip coracle-masq postrouting ip saddr { 10.42.0.0/16 } ip daddr != 224.0.0.0/4 masquerade fully-random",
     "add rule ip coracle-masq postrouting ip daddr { 10.42.1.0/24 } return",

@@ -21,6 +21,7 @@ test("a node lives as long as its lease or its status moves, by our clock", () =
   const renewed = healthAfter(first, node({ ready: "True" }), lease("2020-01-01T00:00:10Z"), up(40_000, 0)); // ours was set back by decades
   expect([isSilent(renewed, node({ ready: "True" }), 90_000), isSilent(renewed, node({ ready: "True" }), 90_001)]).toEqual([false, true]);
   expect(healthAfter(renewed, node({ ready: "True" }), lease("2020-01-01T00:00:10Z"), up(80_000))).toBe(renewed);
+  expect(healthAfter(renewed, node({ ready: "True" }), lease("2018-01-01T00:00:00Z"), up(80_000)).seenMs).toBe(80_000); // the node's own was
   const posted = healthAfter(renewed, node({ ready: "True", heartbeat: "x" }), lease("2020-01-01T00:00:10Z"), up(80_000));
   expect(posted.seenMs).toBe(80_000);
   const unborn = healthAfter(undefined, node(), undefined, up(5_000, T0 + 10_000));

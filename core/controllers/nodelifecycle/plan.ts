@@ -47,7 +47,7 @@ export function healthAfter(before: Health | undefined, node: Readonly<Node>, le
     const ageMs = ready === undefined && renewTime === undefined ? Math.max(0, nowMs - (parseTime(node.metadata.creationTimestamp) ?? nowMs)) : 0;
     return { heartbeat, renewTime, seenMs: watchedMs - ageMs };
   }
-  const renewed = renewTime !== undefined && (before.renewTime === undefined || before.renewTime < renewTime);
+  const renewed = renewTime !== undefined && before.renewTime !== renewTime; // earlier than before, too, unlike upstream: the node's clock has been set back
   const posted = before.heartbeat !== heartbeat;
   return renewed || posted ? { heartbeat, renewTime, seenMs: watchedMs } : before;
 }

@@ -13,7 +13,8 @@
  * Source: kubernetes v1.36 pkg/proxy/nftables/proxier.go setupNFTables (hooks, priorities, order)
  */
 import type { Family } from "../../../core/net/cidr.ts";
-import { ENDPOINT_NUMBER, MASQUERADE, MASQUERADE_MARK, REJECT_CHAIN } from "./render.ts";
+import { MASQUERADE_MARK } from "../../os/packet-marks.ts";
+import { ENDPOINT_NUMBER, MASQUERADE, REJECT_CHAIN } from "./render.ts";
 import { CONTAINERS, type ContainerName } from "./ruleset.ts";
 
 export interface FrameOptions {

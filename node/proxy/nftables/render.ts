@@ -15,10 +15,10 @@
  * Source: kubernetes v1.36 pkg/proxy/nftables/proxier.go (which packet goes where)
  */
 import { createHash } from "node:crypto";
+import { MASQUERADE_MARK } from "../../os/packet-marks.ts";
 import type { Backend, PortPlan } from "../desired.ts";
 import type { ContainerName, Element, NamedSet, Piece } from "./ruleset.ts";
 
-export const MASQUERADE_MARK = "0x4000"; // upstream's default masquerade bit, 14
 export const MASQUERADE = `mark set mark or ${MASQUERADE_MARK}`;
 export const REJECT_CHAIN = "reject-chain";
 /** What a key in a map of endpoints is made of; the rules have their own count in it. */
