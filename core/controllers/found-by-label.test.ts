@@ -5,7 +5,7 @@ import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import { LabelSelector, labelSelector } from "../api/meta/label-selector.ts";
 import { bySelector, matchingPods, selecting } from "./found-by-label.ts";
 
-const BY_SELECTOR = bySelector<PodDisruptionBudget>("selector", ({ spec }) => spec.selector);
+const BY_SELECTOR = bySelector<PodDisruptionBudget>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 const pod = (name: string, labels: Record<string, string>) => stored<Pod>("v1", "Pod", name, { metadata: { labels } });
 const budget = (name: string, selector?: object) => stored<PodDisruptionBudget>("policy/v1", "PodDisruptionBudget", name, { spec: { selector } });
 const names = (objects: Iterable<Readonly<Pod | PodDisruptionBudget>>) => [...objects].map(({ metadata }) => metadata.name).toSorted();

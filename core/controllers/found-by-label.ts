@@ -1,14 +1,13 @@
 /**
- * Pods by their labels, and what selects pods by a label it asks for: neither has to look at all of the others in its namespace.
+ * Pods by their labels, and what selects pods (or ReplicaSets, or revisions) by a label it asks for: neither has to look at all of the others in its namespace.
  *
  *   matchingPods(pods, { namespace, selector })         the pods that a selector means
- *   BY_SELECTOR = bySelector("selector", ({ spec }) => spec.selector)
+ *   BY_SELECTOR = bySelector({ selectorOf: ({ spec }) => labelSelector(spec.selector) })
  *   selecting(budgets, BY_SELECTOR, pod)                those whose selectors mean a pod
  */
 import type { Pod } from "../api/gen/core.v1.ts";
-import type { LabelSelector as ApiLabelSelector } from "../api/gen/meta.v1.ts";
 import type { Labels } from "../api/meta/label-requirement.ts";
-import { type LabelSelector, labelSelector } from "../api/meta/label-selector.ts";
+import type { LabelSelector } from "../api/meta/label-selector.ts";
 import { type ApiObject, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import type { Index, Informer } from "../client/informer.ts";
 
@@ -37,17 +36,15 @@ export function matchingPods(pods: Pick<Informer<Pod>, "by" | "inNamespace">, { 
   return [...fewest ?? pods.inNamespace(namespace)].filter(({ metadata }) => selector.matches(metadata.labels));
 }
 
-/** What selects pods of its namespace. */
+/** What selects objects of its namespace. */
 export interface BySelector<T extends ApiObject> extends Index<T> {
   /** Throws for one that validation would have refused: an object may be from before it did. */
   selectorOf(object: Readonly<T>): LabelSelector;
 }
 
-export function bySelector<T extends ApiObject>(name: string, read: (object: Readonly<T>) => Readonly<ApiLabelSelector> | undefined): BySelector<T> {
-  const selectorOf = (object: Readonly<T>): LabelSelector => labelSelector(read(object));
+export function bySelector<T extends ApiObject>({ selectorOf }: Pick<BySelector<T>, "selectorOf">): BySelector<T> {
   return {
-    name, selectorOf,
-    partsOf: (object) => [read(object)],
+    name: "selector", selectorOf,
     valuesOf(object) {
       try {
         const selector = selectorOf(object);
@@ -59,7 +56,7 @@ export function bySelector<T extends ApiObject>(name: string, read: (object: Rea
   };
 }
 
-export function selecting<T extends ApiObject>(informer: Pick<Informer<T>, "by">, index: BySelector<T>, pod: Readonly<Pod>): Readonly<T>[] {
-  const labels = labelsOf(pod);
-  return placesFor(labels, namespaceOf(pod)).flatMap((place) => informer.by(index, place)).filter((one) => index.selectorOf(one).matches(labels));
+export function selecting<T extends ApiObject>(informer: Pick<Informer<T>, "by">, index: BySelector<T>, object: Readonly<ApiObject>): Readonly<T>[] {
+  const labels = labelsOf(object);
+  return placesFor(labels, namespaceOf(object)).flatMap((place) => informer.by(index, place)).filter((one) => index.selectorOf(one).matches(labels));
 }

@@ -9,6 +9,7 @@
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "../../api/gen/policy.v1.ts";
+import { labelSelector } from "../../api/meta/label-selector.ts";
 import { isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import { POD_DISRUPTION_BUDGETS, PODS } from "../../client/resources.ts";
@@ -24,7 +25,7 @@ import { scaleReader } from "./scale.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
 
-const BUDGETS_BY_SELECTOR = bySelector<PodDisruptionBudget>("selector", ({ spec }) => spec.selector);
+const BUDGETS_BY_SELECTOR = bySelector<PodDisruptionBudget>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 
 /** A budget that could not be computed: its pods' controller may appear without any of them changing. */
 const FAILED_AGAIN_MS = 30_000;
