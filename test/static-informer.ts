@@ -18,7 +18,7 @@ export function staticInformer<T extends ApiObject>(...objects: T[]): StaticInfo
   return {
     ref: undefined as never, synced: true, whenSynced: async () => {}, caughtUp: async () => {}, sawDeleted: async () => {}, put, remove: (object) => cache.remove(object),
     get: (key) => cache.get(key), list: () => cache.list(), by: (index, value) => cache.by(index, value), onChange: (handler) => cache.onChange(handler),
-    inNamespace: (namespace) => cache.by(BY_NAMESPACE, namespace), ownedBy: (uid) => cache.by(BY_OWNER, uid),
+    inNamespace: (namespace) => cache.each(BY_NAMESPACE, namespace), ownedBy: (uid) => cache.by(BY_OWNER, uid),
     find: async (namespace, name) => cache.get(objectKey(namespace, name)),
   };
 }

@@ -37,6 +37,12 @@ export class ObjectCache<T extends ApiObject> {
     return found === undefined ? [] : Array.from(found, (key) => this.#objects.get(key)!);
   }
 
+  /** The same, one after the other as they are then: for who may not want all of them. */
+  each(index: Index<T>, value: string): Iterable<Readonly<T>> {
+    const found = this.#index(index), objects = this.#objects;
+    return { *[Symbol.iterator]() { for (const key of found.get(value) ?? []) yield objects.get(key)!; } };
+  }
+
   onChange(handler: InformerHandler<T>): () => void {
     // A handler of its own for each call, so that one function registered twice is told twice and removed once.
     const own: InformerHandler<T> = (change) => handler(change);

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { resourceVersionTooLarge, resourceVersionTooOld } from "../api/meta/status-error.ts";
@@ -121,6 +121,16 @@ test("what an index finds is as it is now, also where its values come from parts
     await expect.poll(() => log.at(-1)).toBe("add a@6");
     expect(seen).toEqual([["a@1,b@2", ""], ["a@1,b@2", ""], ["a@3,b@2", ""], ["a@3", "b@4"], ["", "b@4"], ["", "b@4,a@6"]]);
     expect(asked).toEqual(["a@1", "b@2", "b@4", "b@2", "a@3", "a@6"]);
+  });
+});
+
+test("of a namespace no more is looked at than is asked for", async () => {
+  const { pods } = script([{ revision: 9, items: Array.from({ length: 1000 }, (_, i) => pod(`p${i}`, 1)) }], [[]]);
+  await running(pods, async (informer) => {
+    expect([[...informer.inNamespace("default")].length, [...informer.inNamespace("nobody")].length]).toEqual([1000, 0]);
+    const gets = vi.spyOn(Map.prototype, "get"), all = informer.inNamespace("default"), first = all[Symbol.iterator]().next(), looked = gets.mock.calls.length;
+    gets.mockRestore();
+    expect([(first.value as Pod).metadata.name, looked < 50, [...all].length, [...all].length]).toEqual(["p0", true, 1000, 1000]);
   });
 });
 

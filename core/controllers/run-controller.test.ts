@@ -62,3 +62,19 @@ test("when the clock is set, who waits for a time of day is asked again at once:
   await life;
   expect(listeners.size).toBe(0);
 });
+
+test("keys that want nothing written keep nobody else waiting until the last of them", async () => {
+  const stop = new AbortController();
+  let nowMs = 0, worked = 0, workedBefore: number | undefined;
+  const life = runController({
+    name: "thing", workers: 2, watches: [], starts: Array.from({ length: 1000 }, (_, i) => `key-${i}` as ObjectKey),
+    async reconcile() {
+      if (worked++ === 0) setImmediate(() => { workedBefore = worked; });
+      nowMs++; // it takes a millisecond
+    },
+  }, { clock: { ...systemClock, uptimeMs: () => nowMs }, log: silentLog }).run(stop.signal, () => undefined);
+  await eventually(() => worked, (count) => count === 1000);
+  expect(workedBefore).toBeLessThan(20);
+  stop.abort();
+  await life;
+});

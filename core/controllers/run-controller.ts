@@ -1,12 +1,14 @@
 /**
  * The life of a controller: waits until its informers have their first lists, then reconciles keys until it is stopped.
  * A reconcile that throws is tried again after 5 ms, doubling to 1000 s, or as the controller says.
+ * Thousands of keys that want nothing written wait for nobody: between them others have their turn.
  *
  * Metrics are upstream's workqueue_*, one label `name` for the controller.
  */
 import type { ObjectKey } from "../api/meta/object-meta.ts";
 import { isConflict } from "../api/meta/status-error.ts";
 import { aborted } from "../lifecycle/aborted.ts";
+import { type Breathe, breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { ClockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -70,7 +72,7 @@ export function runController(controller: Controller, { clock, jumps, log: paren
 
   const running = new Map<ObjectKey, number>(); // since when
 
-  async function work(queue: WorkQueue<ObjectKey>, signal: AbortSignal): Promise<void> {
+  async function work(queue: WorkQueue<ObjectKey>, breathe: Breathe, signal: AbortSignal): Promise<void> {
     for (let key = await queue.take(signal); key !== undefined; key = await queue.take(signal)) {
       const startMs = clock.uptimeMs();
       running.set(key, startMs);
@@ -90,6 +92,7 @@ export function runController(controller: Controller, { clock, jumps, log: paren
         queue.done(key);
         metrics?.worked(name, clock.uptimeMs() - startMs);
       }
+      await breathe();
     }
   }
 
@@ -104,7 +107,8 @@ export function runController(controller: Controller, { clock, jumps, log: paren
         ready(); // what it watches may come later: nobody waits for a controller
         await Promise.all([...controller.watches, ...(controller.reads ?? [])].map((source) => source.whenSynced(signal)));
         for (const key of controller.starts ?? []) queue.add(key);
-        await Promise.all(Array.from({ length: controller.workers }, () => work(queue, signal)));
+        const breathe = breather(clock);
+        await Promise.all(Array.from({ length: controller.workers }, () => work(queue, breathe, signal)));
         await aborted(signal);
       } finally {
         for (const end of unsubscribe) end();

@@ -16,6 +16,11 @@ export function isOurIngress(ingress: Readonly<Ingress>, classes: Pick<Informer<
   return name !== undefined && ingress.metadata.deletionTimestamp === undefined && classes.get(objectKey("", name))?.spec.controller === INGRESS_CONTROLLER;
 }
 
+/** What it asks for is what it asked for: all that has changed is its status, or who wrote it. */
+export function isRoutedAlike({ metadata: now }: Readonly<Ingress>, { metadata: before }: Readonly<Ingress>): boolean {
+  return now.generation === before.generation && now.deletionTimestamp === before.deletionTimestamp && Bun.deepEquals(now.annotations ?? {}, before.annotations ?? {});
+}
+
 export function isSecure({ spec }: Readonly<Ingress>): boolean { return (spec.tls ?? []).length > 0; }
 
 /** Names of the Secrets with its certificates; all in its namespace. */

@@ -17,7 +17,7 @@ import { planGateways } from "../../core/ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
-import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress, isSecure } from "../../core/ingress/ingress-class.ts";
+import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress, isRoutedAlike, isSecure } from "../../core/ingress/ingress-class.ts";
 import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
 import { type Route, routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -111,11 +111,13 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     while (!signal.aborted) {
       const changed = new AbortController();
       wake = () => changed.abort(); // also by what comes while the listeners are opened
+      const beganMs = clock.uptimeMs();
       compile();
       await listeners.use(open);
+      const tookMs = clock.uptimeMs() - beganMs;
       await clock.sleep(open.length > 0 ? TICK_MS : NEVER_MS, AbortSignal.any([signal, changed.signal]));
       h2Upstreams.sweep();
-      if (!signal.aborted) await clock.sleep(GATHER_MS, signal);
+      if (!signal.aborted) await clock.sleep(Math.max(GATHER_MS, tookMs), signal); // while thousands come, half of the time is others'
     }
     await listeners.close();
     upstreams.close();
@@ -127,7 +129,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     name: "ingress",
     async run(signal, ready) {
       const unwatch = [
-        ingresses.onChange(() => wake()), classes.onChange(() => wake()), gateways.onChange(() => wake()),
+        ingresses.onChange(({ object, old, deleted }) => { if (deleted || old === undefined || !isRoutedAlike(object, old)) wake(); }), classes.onChange(() => wake()), gateways.onChange(() => wake()),
         services.onChange(({ object, old, deleted }) => { if (gateways.objects() && (deleted || old === undefined || object.spec.type !== old.spec.type || isFrontService(object))) wake(); }), // routes say whether there are Services that they can lead to
       ];
       ready();

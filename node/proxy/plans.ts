@@ -8,6 +8,7 @@ import type { Service } from "../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import { objectKey, type ObjectKey } from "../../core/api/meta/object-meta.ts";
 import type { Index, Informer } from "../../core/client/informer.ts";
+import type { Breathe } from "../../core/lifecycle/breather.ts";
 import type { Family } from "../../core/net/cidr.ts";
 import { losesFlows } from "./conntrack.ts";
 import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type ServicePlan } from "./desired.ts";
@@ -55,20 +56,26 @@ export class ServicePlans {
   /** Whether anything has changed since the last plan. */
   get isStale(): boolean { return this.#changed.size > 0; }
 
-  plan(): void {
-    const { services, slices, clusterCidrs } = this.#deps;
+  /** What changes meanwhile is planned, too. */
+  async plan(breathe: Breathe): Promise<void> {
     for (const key of this.#changed) {
-      const service = services.get(key);
-      const before = this.#planned.get(key);
-      const next = service && planService(service, slices.by(SLICES_BY_SERVICE, key), this.#node);
-      if (before !== undefined && next !== undefined && isDeepStrictEqual(before, next)) continue;
-      const had = new Map(before?.ports.toReversed().map((port): [string, PortPlan] => [portKey(port), port]));
-      for (const port of next?.ports ?? []) if (losesFlows(had.get(portKey(port)), port)) this.staleFlows.add(port.family);
-      for (const family of [4, 6] as const) this.rulesets[family].set(key, next?.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family])));
-      put(this.#planned, key, next);
-      put(this.#withLocal, key, next?.ports.some(({ internalLocal, externalLocal }) => internalLocal || externalLocal) ? next : undefined);
+      this.#planOne(key);
+      this.#changed.delete(key);
+      await breathe();
     }
-    this.#changed.clear();
+  }
+
+  #planOne(key: ObjectKey): void {
+    const { services, slices, clusterCidrs } = this.#deps;
+    const service = services.get(key);
+    const before = this.#planned.get(key);
+    const next = service && planService(service, slices.by(SLICES_BY_SERVICE, key), this.#node);
+    if (before !== undefined && next !== undefined && isDeepStrictEqual(before, next)) return;
+    const had = new Map(before?.ports.toReversed().map((port): [string, PortPlan] => [portKey(port), port]));
+    for (const port of next?.ports ?? []) if (losesFlows(had.get(portKey(port)), port)) this.staleFlows.add(port.family);
+    for (const family of [4, 6] as const) this.rulesets[family].set(key, next?.ports.filter((port) => port.family === family).map((port) => renderPort(port, clusterCidrs[family])));
+    put(this.#planned, key, next);
+    put(this.#withLocal, key, next?.ports.some(({ internalLocal, externalLocal }) => internalLocal || externalLocal) ? next : undefined);
   }
 
   /** Services of which only endpoints on the node are taken, for some clients at least. */

@@ -10,6 +10,7 @@ import type { Service } from "../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import type { ServiceRanges } from "../../core/client/service-ranges.ts";
+import { breather } from "../../core/lifecycle/breather.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { type Family, parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -60,7 +61,7 @@ export class Proxier {
 
   /** Throws if the kernel does not have all of it. */
   async sync(signal: AbortSignal): Promise<void> {
-    this.plans.plan();
+    await this.plans.plan(breather(this.#deps.clock)); // ten thousand Services are a second's work
     if (this.#rangesChanged) for (const family of FAMILIES) this.#tables[family].reframe({ serviceCidrs: this.#deps.ranges.of(family) });
     this.#rangesChanged = false;
     for (const family of FAMILIES) if (family === 4 || this.#usesV6() || this.plans.rulesets[6].size > 0) await this.#write(family, signal);

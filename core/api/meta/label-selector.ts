@@ -19,6 +19,8 @@ import { labelValue, qualifiedName } from "./names.ts";
 /** Of more requirements and values than these it is found out once what they want of each label. */
 const ASKED_MAX = 32;
 
+export interface ExactLabel { readonly key: string; readonly value: string }
+
 /** All requirements must hold. Immutable. */
 export class LabelSelector {
   /** Sorted by key. */
@@ -48,9 +50,14 @@ export class LabelSelector {
   }
 
   /** A label that must have one value, if there is such a requirement: lets an index answer. */
-  exactLabel(): { readonly key: string; readonly value: string } | undefined {
-    const exact = this.requirements.find(({ operator, values }) => values.length === 1 && (operator === "=" || operator === "==" || operator === "in"));
-    return exact && { key: exact.key, value: exact.values[0]! };
+  exactLabel(): ExactLabel | undefined {
+    for (const exact of this.exactLabels()) return exact;
+    return undefined;
+  }
+
+  /** All labels of that kind. */
+  *exactLabels(): Iterable<ExactLabel> {
+    for (const { key, operator, values } of this.requirements) if (values.length === 1 && (operator === "=" || operator === "==" || operator === "in")) yield { key, value: values[0]! };
   }
 
   toString(): string { return this.requirements.map(formatRequirement).join(","); }

@@ -17,6 +17,7 @@ import { sameValue } from "../conditions.ts";
 import { type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { FailureBackoff } from "../failure-backoff.ts";
+import { bySelector, selecting } from "../found-by-label.ts";
 import { HashCollisionError, syncHistory, trimHistory } from "../history.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
@@ -32,6 +33,7 @@ type Set = Readonly<DaemonSet>;
 /** Pods added or removed per reconcile. */
 const BURST_MAX = 250; // kubernetes v1.36 pkg/controller/daemon/daemon_controller.go BurstReplicas
 const FAILED = { minMs: 1_000, maxMs: 900_000 };
+const SETS_BY_SELECTOR = bySelector<DaemonSet>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 
 export function daemonSetController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
   const sets = informers.of(DAEMON_SETS);
@@ -157,7 +159,7 @@ export function daemonSetController({ client, informers, events, clock, complete
       return key === undefined ? [] : [key];
     }
     if (isDeleting(object)) return [];
-    return [...sets.inNamespace(namespaceOf(object))].filter((set) => labelSelector(set.spec.selector).matches(labelsOf(object))).map(keyOf);
+    return selecting(sets, SETS_BY_SELECTOR, object).map(keyOf);
   }
 
   /** The sets for which a node has become another: it comes, it goes, or its labels or taints decide differently. */

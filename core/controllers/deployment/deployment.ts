@@ -16,6 +16,7 @@ import { BY_CONTROLLER, candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { bySelector, selecting } from "../found-by-label.ts";
 import { isTerminal } from "../pod-state.ts";
 import type { Draft, Set } from "./draft.ts";
 import { isActiveSet, isRolling, isScalingEvent, planRolling, planScale, replicasOf, splitSets } from "./plan.ts";
@@ -23,6 +24,8 @@ import { setWriter } from "./replica-sets.ts";
 import { REVISION, ROLLBACK_TO } from "./revision.ts";
 import { rollback } from "./rollback.ts";
 import { countsStatus, deadlineInMs, isComplete, pausedConditions, rolloutStatus } from "./status.ts";
+
+const DEPLOYMENTS_BY_SELECTOR = bySelector<Deployment>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 
 export function deploymentController({ client, informers, events, clock, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "complete">): Controller {
   const deployments = informers.of(DEPLOYMENTS);
@@ -114,12 +117,8 @@ export function deploymentController({ client, informers, events, clock, complet
       const key = controllerKey(set, DEPLOYMENTS);
       return key === undefined ? [] : [key];
     }
-    const labels = labelsOf(set);
-    if (isDeleting(set) || Object.keys(labels).length === 0) return [];
-    return [...deployments.inNamespace(namespaceOf(set))].filter((deployment) => {
-      const selector = labelSelector(deployment.spec.selector);
-      return !selector.empty && selector.matches(labels);
-    }).map(keyOf);
+    if (isDeleting(set) || Object.keys(labelsOf(set)).length === 0) return [];
+    return selecting(deployments, DEPLOYMENTS_BY_SELECTOR, set).filter((deployment) => !DEPLOYMENTS_BY_SELECTOR.selectorOf(deployment).empty).map(keyOf);
   }
 
   /** A Deployment that waits for its old pods to be gone. */

@@ -82,7 +82,9 @@ test("a ReplicaSet whose Deployment is gone says itself how many pods there shou
 
 test("a pod that two budgets are about is told which of them counts", () => withControllers(disruptionControllers, async (api, call) => {
   for (const name of ["one", "two"]) await api.client.resource(POD_DISRUPTION_BUDGETS).create({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name, namespace: "ns" }, spec: { minAvailable: 1, selector: { matchLabels: { app: "web" } } } }, call);
-  await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns", labels: { app: "web" } }, spec: { containers: [] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } } as never, call);
+  const pod = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns", labels: { app: "web" } }, spec: { containers: [] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } } as never, call);
+  await eventually(() => api.all(POD_DISRUPTION_BUDGETS).filter(({ status }) => status?.currentHealthy === 1).length, (count) => count === 2);
+  await api.client.resource(PODS).update({ ...pod, metadata: { ...pod.metadata, labels: { app: "web", tier: "front" } } }, call); // whenever it changes
   const told = await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "MultiplePodDisruptionBudgets"), (event) => event !== undefined);
   expect([told?.type, told?.involvedObject.name, told?.message]).toEqual(["Warning", "a", expect.stringMatching(/^Pod "ns"\/"a" matches multiple PodDisruptionBudgets\. {2}Chose "(one|two)" arbitrarily\.$/)]);
 }));

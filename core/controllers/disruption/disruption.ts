@@ -10,19 +10,22 @@
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { PodDisruptionBudget, PodDisruptionBudgetStatus } from "../../api/gen/policy.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
-import { isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import { POD_DISRUPTION_BUDGETS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { sameValue } from "../conditions.ts";
-import { type Controller, itself, mapped, type Next } from "../controller.ts";
+import { type Change, type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { bySelector, matchingPods, selecting } from "../found-by-label.ts";
 import { formatSelector } from "../format-selector.ts";
 import { messageOf } from "../pod-control.ts";
 import { expectedPods, failSafe, needsScale, planBudget, staleDisruptionInMs } from "./plan.ts";
 import { scaleReader } from "./scale.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
+
+const BUDGETS_BY_SELECTOR = bySelector<PodDisruptionBudget>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 
 /** A budget that could not be computed: its pods' controller may appear without any of them changing. */
 const FAILED_AGAIN_MS = 30_000;
@@ -39,14 +42,12 @@ function budgetController({ client, informers, events, clock }: Deps): Controlle
   return {
     name: "disruption",
     workers: 1,
-    watches: [itself(budgets), mapped(pods, ({ object, old }) => [...keysFor(object), ...(old === undefined ? [] : keysFor(old))])],
+    watches: [itself(budgets), mapped(pods, concerned)],
     reads: scales.reads,
     async reconcile(key, { signal, log }): Promise<Next> {
       const budget = budgets.get(key);
       if (budget === undefined || isDeleting(budget)) return;
-      const selector = labelSelector(budget.spec.selector);
-      const selected = [...pods.inNamespace(namespaceOf(budget))].filter((pod) => selector.matches(pod.metadata.labels));
-      tellOfOverlap(budget, selected);
+      const selected = matchingPods(pods, { namespace: namespaceOf(budget), selector: BUDGETS_BY_SELECTOR.selectorOf(budget) });
       try {
         if (selected.length === 0) recorder.event(budget, "Normal", "NoPods", "No matching pods found");
         const plan = planBudget(budget, { pods: selected, expected: expectedPods(budget, await scaleOf(budget, selected, signal)), nowMs: clock.nowMs() });
@@ -62,10 +63,11 @@ function budgetController({ client, informers, events, clock }: Deps): Controlle
     },
   };
 
-  function keysFor(pod: Readonly<Pod>): ObjectKey[] { return budgetsFor(pod).map(keyOf); }
-
-  function budgetsFor(pod: Readonly<Pod>): Readonly<PodDisruptionBudget>[] {
-    return [...budgets.inNamespace(namespaceOf(pod))].filter(({ spec }) => labelSelector(spec.selector).matches(pod.metadata.labels));
+  function concerned({ object, old }: Change<Pod>): Iterable<ObjectKey> {
+    const now = selecting(budgets, BUDGETS_BY_SELECTOR, object);
+    if (now.length > 1) tellOfOverlap(object, now[0]!);
+    const before = old === undefined || labelsOf(old) === labelsOf(object) ? [] : selecting(budgets, BUDGETS_BY_SELECTOR, old);
+    return before.length === 0 ? now.map(keyOf) : new Set([...now, ...before].map(keyOf));
   }
 
   async function scaleOf(budget: Readonly<PodDisruptionBudget>, selected: readonly Readonly<Pod>[], signal: AbortSignal): Promise<number> {
@@ -82,11 +84,8 @@ function budgetController({ client, informers, events, clock }: Deps): Controlle
     return scale.pods;
   }
 
-  function tellOfOverlap(budget: Readonly<PodDisruptionBudget>, selected: readonly Readonly<Pod>[]): void {
-    for (const pod of selected) {
-      const all = budgetsFor(pod);
-      if (all.length > 1 && all[0] === budget) recorder.event(pod, "Warning", "MultiplePodDisruptionBudgets", `Pod "${namespaceOf(pod)}"/"${pod.metadata.name}" matches multiple PodDisruptionBudgets.  Chose "${budget.metadata.name}" arbitrarily.`);
-    }
+  function tellOfOverlap(pod: Readonly<Pod>, chosen: Readonly<PodDisruptionBudget>): void {
+    recorder.event(pod, "Warning", "MultiplePodDisruptionBudgets", `Pod "${namespaceOf(pod)}"/"${pod.metadata.name}" matches multiple PodDisruptionBudgets.  Chose "${chosen.metadata.name}" arbitrarily.`);
   }
 
   /** A conflict means that an eviction came between: it is computed again with that. */

@@ -8,6 +8,7 @@ import type { Endpoint, EndpointHints, EndpointPort } from "../../api/gen/discov
 import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { formatIp, parseIp } from "../../net/cidr.ts";
+import { labelIn, PODS_BY_LABEL } from "../found-by-label.ts";
 import { isReady, isTerminal } from "../pod-state.ts";
 import { type Group, portsKey } from "./plan.ts";
 import { usesTopologyMode } from "./topology-hints.ts";
@@ -25,8 +26,6 @@ function selects({ spec: { selector = {} } }: Readonly<Service>, labels: Readonl
   return true;
 }
 
-/** By each of its labels: a Service must not have to look at every pod of its namespace. */
-const PODS_BY_LABEL: Index<Pod> = { name: "label", partsOf: ({ metadata }) => [metadata.labels], valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
 /** By one label it selects: a pod that has it may be its. */
 const SERVICES_BY_SELECTOR: Index<Service> = {
   name: "selector",
@@ -35,8 +34,6 @@ const SERVICES_BY_SELECTOR: Index<Service> = {
     return first ? [labelIn(namespaceOf(service), ...first)] : [];
   },
 };
-
-function labelIn(namespace: string, key: string, value: string): string { return `${namespace} ${key}=${value}`; }
 
 /** The pods a Service selects; none without a selector. */
 export function selectedPods(pods: Pick<Informer<Pod>, "by">, service: Readonly<Service>): readonly Readonly<Pod>[] {

@@ -12,6 +12,7 @@ import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { discover, type ServedResource } from "../../client/discovery.ts";
 import { API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS } from "../../client/resources.ts";
+import { breather } from "../../lifecycle/breather.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import { workQueue, type WorkQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
@@ -110,6 +111,7 @@ export function garbageCollector({ client, informers, clock, events, log: parent
     for (const end of ends) end();
   }
 
+  const breathe = breather(clock);
   const running = new Map<WorkQueue<string>, Map<string, number>>([[deleteQueue, new Map()], [orphanQueue, new Map()]]); // since when
 
   async function work(queue: WorkQueue<string>, act: (node: GraphNode) => Promise<"done" | "again">, signal: AbortSignal): Promise<void> {
@@ -133,6 +135,7 @@ export function garbageCollector({ client, informers, clock, events, log: parent
         queue.done(uid);
         metrics?.worked(name, clock.uptimeMs() - startMs);
       }
+      await breathe();
     }
   }
 

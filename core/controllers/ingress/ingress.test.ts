@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
+import { staticInformer, stored } from "../../../test/static-informer.ts";
 import type { Node, Service } from "../../api/gen/core.v1.ts";
 import type { Ingress, IngressClass } from "../../api/gen/networking.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
@@ -66,3 +67,18 @@ test("the Service comes with the first Ingress of ours and goes with the last; i
     await ingresses.delete(ours, {}, call);
     await eventually(own, (found) => found === undefined);
   }));
+
+test("addresses that are published concern their Ingress alone; what is shared is looked at later, once for all that come meanwhile", () => {
+  const ingresses = staticInformer<Ingress>(), none = staticInformer();
+  const { watches } = ingressController({ client: fakeApi().client, informers: { of: (ref: unknown) => (ref === INGRESSES ? ingresses : none) } as never });
+  let woken: string[] = [];
+  for (const watch of watches) watch.subscribe((key, afterMs = 0) => void woken.push(`${key}${afterMs > 0 ? ", later" : ""}`));
+  const since = (change: () => void): string[] => { woken = []; change(); return woken; };
+  const one = stored<Ingress>("networking.k8s.io/v1", "Ingress", "default/a", { metadata: { generation: 1 }, spec: { ingressClassName: "coracle" } });
+  const published = { ...one, status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } };
+  expect(since(() => ingresses.put(one))).toEqual(["default/a", "shared, later"]);
+  expect(since(() => ingresses.put(published))).toEqual(["default/a"]);
+  expect(since(() => ingresses.put({ ...published, metadata: { ...one.metadata, annotations: { "kubernetes.io/ingress.class": "coracle" } } }))).toEqual(["default/a", "shared, later"]);
+  expect(since(() => ingresses.put({ ...published, metadata: { ...one.metadata, generation: 2 } }))).toEqual(["default/a", "shared, later"]);
+  expect(since(() => ingresses.remove(one))).toEqual(["shared, later"]);
+});

@@ -18,12 +18,12 @@ import type { Index } from "../../client/informer.ts";
 import { isOurNode } from "../../client/our-nodes.ts";
 import { INGRESS_SLICE_MANAGER } from "../../client/our-slices.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
-import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
+import { INGRESS_SERVICE, isOurIngress, isRoutedAlike, isSecure } from "../../ingress/ingress-class.ts";
 import { ourGateways } from "../../ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName, planFronts, type Protocol } from "../../ingress/gateway-fronts.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
 import type { Gateway } from "../../ingress/gateway-types.ts";
-import { type Controller, mapped } from "../controller.ts";
+import { type Controller, delayed, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { ReservedPort } from "../servicelb/plan.ts";
 import { watchOf } from "./gateway.ts";
@@ -34,6 +34,8 @@ const SERVICE = objectKey(INGRESS_SERVICE.namespace, INGRESS_SERVICE.name);
 const FRONTS: Index<Service> = { name: "leads to the ingress", valuesOf: (service) => (isFrontService(service) ? ["yes"] : []) };
 /** The key of the Services and their slices; the others are Ingresses'. */
 const SHARED = objectKey("", "shared");
+/** What is shared depends on all Ingresses: thousands that come together are not all looked at for each of them. */
+const GATHER_MS = 100;
 
 export interface IngressControllerOptions extends Pick<ControllerDeps, "client" | "informers"> {
   /** Gateways are reached through the same Service, and some through one of their own. */
@@ -107,7 +109,8 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
     workers: 1,
     starts: [SHARED],
     watches: [
-      mapped(ingresses, ({ object, deleted }) => [SHARED, ...(deleted ? [] : [keyOf(object)])]),
+      mapped(ingresses, ({ object, deleted }) => (deleted ? [] : [keyOf(object)])),
+      delayed(mapped(ingresses, ({ object, old, deleted }) => (deleted || old === undefined || !isRoutedAlike(object, old) ? [SHARED] : [])), GATHER_MS),
       mapped(classes, everything),
       ...(gateways ? [watchOf(gateways, SHARED)] : []),
       mapped(services, ({ object, old }) => (keyOf(object) === SERVICE ? everything() : isFrontService(object) || (gateways && holdsPorts(object, old)) ? [SHARED] : [])),

@@ -11,13 +11,14 @@ import type { Pod } from "../../api/gen/core.v1.ts";
 import type { PodGroup } from "../../api/gen/scheduling.v1alpha2.ts";
 import { isConditionTrue } from "../../api/meta/conditions.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
-import { controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { controllerOf, isDeleting, keyOf, labelsOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { JOBS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { type Call, type Change, type Controller, controllerKey, delayed, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { bySelector, selecting } from "../found-by-label.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
 import { ActiveTimes } from "./active-times.ts";
@@ -35,6 +36,8 @@ interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | 
   readonly groupsJobs?: boolean | undefined;
 }
 type P = Readonly<Pod>;
+
+const JOBS_BY_SELECTOR = bySelector<Job>({ selectorOf: ({ spec }) => labelSelector(spec?.selector) });
 
 /** What becomes of pods within this time is looked at together: who succeeded or failed beside others still counts, and the status is written once. */
 const BATCH_MS = 1000; // job_controller.go SyncJobBatchPeriod
@@ -193,7 +196,7 @@ export function jobControllers({ groupsJobs = false, client, informers, events, 
       return key === undefined ? [] : [key];
     }
     if (isDeleting(pod)) return [];
-    return [...jobs.inNamespace(namespaceOf(pod))].filter(({ spec }) => labelSelector(spec?.selector).matches(labelsOf(pod))).map(keyOf);
+    return selecting(jobs, JOBS_BY_SELECTOR, pod).map(keyOf);
   }
 
   return [main, orphanPods({ informers, releaser })];

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
@@ -232,4 +232,19 @@ test("a ClusterRole that is a sum follows its parts", () =>
     await roles.create(role("d", { sum: "yes" }, "events"), call);
     await eventually(() => resourcesOf("sum"), (seen) => seen === "nodes,pods,events");
     expect(resourcesOf("lonely")).toBe("services");
+  }));
+
+test("what a rule says is read once, however many sums it is in and however often they are put together", () =>
+  withControllers((deps) => [clusterRoleAggregationController(deps)], async (api, call) => {
+    const roles = api.client.resource(CLUSTER_ROLES), sums = Array.from({ length: 10 }, (_, i) => `sum${i}`);
+    for (const name of sums) await roles.create({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { sum: "yes" } }] } }, call);
+    const stringify = vi.spyOn(JSON, "stringify");
+    for (let i = 0; i < 20; i++) {
+      await roles.create({ apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: `part${i}`, labels: { sum: "yes" } }, rules: [{ apiGroups: [""], resources: [`r${i}`], verbs: ["get"] }] }, call);
+      await eventually(() => api.all(CLUSTER_ROLES).filter(({ metadata, rules = [] }) => sums.includes(metadata.name) && rules.length === i + 1).length, (count) => count === sums.length);
+    }
+    const read = stringify.mock.calls.filter(([value]) => value === "apiGroups").length;
+    stringify.mockRestore();
+    const versions = 20 + sums.length * (20 * 21) / 2; // of rules: each of the parts', and all of each sum's versions
+    expect(read).toBeLessThanOrEqual(versions);
   }));

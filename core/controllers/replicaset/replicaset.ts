@@ -8,8 +8,8 @@
  */
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { Pod, ReplicationController } from "../../api/gen/core.v1.ts";
-import { type LabelSelector, labelSelector, nothing, selectorFromSet } from "../../api/meta/label-selector.ts";
-import { controllerOf, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { labelSelector, nothing, selectorFromSet } from "../../api/meta/label-selector.ts";
+import { controllerOf, isDeleting, keyOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { PODS, REPLICA_SETS, REPLICATION_CONTROLLERS } from "../../client/resources.ts";
 import type { Informer } from "../../client/informer.ts";
@@ -19,6 +19,7 @@ import { BY_CONTROLLER, candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { type Call, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { type BySelector, bySelector, selecting } from "../found-by-label.ts";
 import { isNamespaceTerminating, messageOf, podControl, podFromTemplate } from "../pod-control.ts";
 import { isActive, isTerminating, nextAvailableInMs } from "../pod-state.ts";
 import { slowStart } from "../slow-start.ts";
@@ -28,6 +29,8 @@ type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
 
 /** A quarter, doubling five times. Source: replicaset/metrics/metrics.go */
 const AGE_RATIOS = doubling(0.25, 6);
+const SETS_BY_SELECTOR = bySelector<ReplicaSet>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
+const CONTROLLERS_BY_SELECTOR = bySelector<ReplicationController>({ selectorOf: ({ spec }) => (Object.keys(spec.selector ?? {}).length === 0 ? nothing() : selectorFromSet(spec.selector)) });
 
 export function replicaSetController({ metrics, ...deps }: Deps & Pick<ControllerDeps, "metrics">): Controller {
   const ages = metrics?.histogram(
@@ -38,14 +41,14 @@ export function replicaSetController({ metrics, ...deps }: Deps & Pick<Controlle
   return replicaController<ReplicaSet>(deps, {
     ages,
     name: "replicaset", component: "replicaset-controller", ref: REPLICA_SETS, reportsTerminating: true,
-    selectorOf: ({ spec }) => labelSelector(spec.selector),
+    bySelector: SETS_BY_SELECTOR,
   });
 }
 
 export function replicationController(deps: Deps): Controller {
   return replicaController<ReplicationController>(deps, {
     name: "replicationmanager", component: "replication-controller", ref: REPLICATION_CONTROLLERS, reportsTerminating: false,
-    selectorOf: ({ spec }) => (Object.keys(spec.selector ?? {}).length === 0 ? nothing() : selectorFromSet(spec.selector)),
+    bySelector: CONTROLLERS_BY_SELECTOR,
   });
 }
 
@@ -56,10 +59,10 @@ interface Kind<T extends Replicated> {
   readonly reportsTerminating: boolean;
   /** Told how old those are that go, beside the others. */
   readonly ages?: { observe(ratio: number): void } | undefined;
-  selectorOf(object: Readonly<T>): LabelSelector;
+  readonly bySelector: BySelector<T>;
 }
 
-function replicaController<T extends Replicated>({ client, informers, events, clock }: Deps, { name, component, ref, reportsTerminating, ages, selectorOf }: Kind<T>): Controller {
+function replicaController<T extends Replicated>({ client, informers, events, clock }: Deps, { name, component, ref, reportsTerminating, ages, bySelector: index }: Kind<T>): Controller {
   const sets = informers.of(ref);
   const pods = informers.of(PODS);
   const setClient = client.resource(ref);
@@ -74,7 +77,7 @@ function replicaController<T extends Replicated>({ client, informers, events, cl
     async reconcile(key, { signal, log }): Promise<Next> {
       const set = sets.get(key);
       if (set === undefined) return; // gone: the garbage collector takes its pods
-      const selector = selectorOf(set);
+      const selector = index.selectorOf(set);
       const all = candidatesFor(pods, set);
       const matches = (pod: Readonly<Pod>): boolean => selector.matches(pod.metadata.labels);
       const active = await claim({ owner: set, owners: setClient, objects: all.filter(isActive), client: podClient, matches, signal });
@@ -105,7 +108,7 @@ function replicaController<T extends Replicated>({ client, informers, events, cl
       return key === undefined ? [] : [key];
     }
     if (isDeleting(pod)) return [];
-    return [...sets.inNamespace(namespaceOf(pod))].filter((set) => selectorOf(set).matches(pod.metadata.labels)).map(keyOf);
+    return selecting(sets, index, pod).map(keyOf);
   }
 
   async function manage(set: Readonly<T>, active: readonly Readonly<Pod>[], { signal, log }: Call): Promise<void> {

@@ -9,13 +9,14 @@
 import type { ControllerRevision, StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
-import { type ApiObject, controllerOf, isDeleting, keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { controllerOf, isDeleting, keyOf, labelsOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import type { Labels, Metrics } from "../../observe/metrics.ts";
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { controllerIs, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { bySelector, selecting } from "../found-by-label.ts";
 import { HashCollisionError, type History, syncHistory, templateOf, trimHistory } from "../history.ts";
 import { isNamespaceTerminating } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
@@ -27,6 +28,8 @@ import { stepControl } from "./step-control.ts";
 
 type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
+
+const SETS_BY_SELECTOR = bySelector<StatefulSet>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 
 export function statefulSetController({ client, informers, events, clock, metrics, gates, complete }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics" | "gates" | "complete">): Controller {
   const several = gates?.has("MaxUnavailableStatefulSet") ?? false;
@@ -106,7 +109,7 @@ export function statefulSetController({ client, informers, events, clock, metric
       return key === undefined ? [] : [key];
     }
     if (isDeleting(pod)) return [];
-    return [...sets.inNamespace(namespaceOf(pod))].filter((set) => isMember(set, pod) && labelSelector(set.spec.selector).matches(labelsOf(pod))).map((set: ApiObject) => keyOf(set));
+    return selecting(sets, SETS_BY_SELECTOR, pod).filter((set) => isMember(set, pod)).map(keyOf);
   }
 }
 

@@ -41,18 +41,35 @@ export function whyUnfit(volume: Volume, claim: Claim): string | undefined {
  * `delayed`: only what names the claim, the rest is for the scheduler. `node`: must be usable there.
  */
 export function bestMatch(claim: Claim, volumes: Iterable<Volume>, { delayed, node }: { readonly delayed: boolean; readonly node?: Readonly<Node> | undefined }): Volume | undefined {
-  const wanted = requested(claim);
-  const selector = claim.spec.selector === undefined ? undefined : labelSelector(claim.spec.selector);
-  const usable = [...volumes].filter((volume) => hasAccessModes(volume, claim) && (volume.spec.claimRef === undefined || isBoundTo(volume, claim))
-    && compareQuantity(sizeOf(volume.spec.capacity), wanted) >= 0 && !modesDiffer(volume, claim) && !isDeleting(volume)
-    && (volume.spec.volumeAttributesClassName ?? "") === (claim.spec.volumeAttributesClassName ?? ""));
-  const named = usable.filter((volume) => isBoundTo(volume, claim)).toSorted(byModesThenSize)[0];
-  if (named !== undefined) return node === undefined || isUsableOn(named, node) ? named : undefined;
-  if (delayed && node === undefined) return undefined;
-  return usable
-    .filter((volume) => volume.status?.phase === "Available" && classOfVolume(volume) === classOfClaim(claim) && (selector?.matches(volume.metadata.labels) ?? true) && (node === undefined || isUsableOn(volume, node)))
-    .toSorted(byModesThenSize)[0];
+  let named: Volume | undefined, best: Volume | undefined;
+  for (const volume of volumes) {
+    if (!isUsable(volume, claim)) continue;
+    if (isBoundTo(volume, claim)) named = better(named, volume);
+    else if ((!delayed || node !== undefined) && isOffered(volume, claim) && (node === undefined || isUsableOn(volume, node))) best = better(best, volume);
+  }
+  if (named === undefined) return best;
+  return node === undefined || isUsableOn(named, node) ? named : undefined;
 }
+
+/** A volume that nobody has, and that this claim might have. One with a selector that cannot be read says so itself. */
+export function mayHave(claim: Claim, volume: Volume): boolean {
+  try {
+    return isOffered(volume, claim) && isUsable(volume, claim);
+  } catch {
+    return true;
+  }
+}
+
+function isUsable(volume: Volume, claim: Claim): boolean {
+  return (volume.spec.claimRef === undefined || isBoundTo(volume, claim)) && hasAccessModes(volume, claim) && compareQuantity(sizeOf(volume.spec.capacity), requested(claim)) >= 0
+    && !modesDiffer(volume, claim) && !isDeleting(volume) && (volume.spec.volumeAttributesClassName ?? "") === (claim.spec.volumeAttributesClassName ?? "");
+}
+
+function isOffered(volume: Volume, claim: Claim): boolean {
+  return volume.status?.phase === "Available" && classOfVolume(volume) === classOfClaim(claim) && (claim.spec.selector === undefined || labelSelector(claim.spec.selector).matches(volume.metadata.labels));
+}
+
+function better(a: Volume | undefined, b: Volume): Volume { return a === undefined || byModesThenSize(b, a) < 0 ? b : a; }
 
 function isUsableOn(volume: Volume, node: Readonly<Node>): boolean {
   const required = volume.spec.nodeAffinity?.required;
@@ -71,4 +88,13 @@ function byModesThenSize(a: Volume, b: Volume): number {
 
 function requested(claim: Claim): Quantity { return sizeOf(claim.spec.resources?.requests); }
 
-function sizeOf(list: Readonly<Record<string, unknown>> | undefined): Quantity { return parseQuantity(String(list?.["storage"] ?? "0")); }
+/** Of lists that stay as they are, as those of stored objects: each claim is held against all volumes that are free. */
+const sizes = new WeakMap<Readonly<Record<string, unknown>>, Quantity>();
+
+function sizeOf(list: Readonly<Record<string, unknown>> = {}): Quantity {
+  const before = sizes.get(list);
+  if (before) return before;
+  const size = parseQuantity(String(list["storage"] ?? "0"));
+  if (Object.isFrozen(list)) sizes.set(list, size);
+  return size;
+}

@@ -40,6 +40,7 @@ export type ClaimPlan =
 export interface ClaimFacts {
   /** The volume that spec.volumeName names. */
   readonly named: Volume | undefined;
+  /** Those that name the claim, and those of its class that are free. */
   readonly volumes: () => Iterable<Volume>;
   /** The claim's; undefined: there is none of that name. */
   readonly storageClass: Readonly<StorageClass> | undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
-import { stored } from "../../../test/static-informer.ts";
+import { staticInformer, stored } from "../../../test/static-informer.ts";
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
@@ -223,4 +223,21 @@ test("how long it takes until a claim has the volume that it was made, and until
     await volumes.delete(made, {}, call);
     await eventually(shown, (lines) => lines.includes('volume_operation_total_seconds_count{operation_name="delete",plugin_name="x.io/p"} 1'));
   });
+});
+
+test("a volume that is free wakes those that it would do for, not all that wait for one of its class", () => {
+  const claims = staticInformer<PersistentVolumeClaim>(), volumes = staticInformer<PersistentVolume>(), others = staticInformer();
+  const of = (ref: { readonly plural: string }): unknown => (ref === PERSISTENT_VOLUME_CLAIMS ? claims : ref === PERSISTENT_VOLUMES ? volumes : others);
+  const binder = volumeBinder({ client: fakeApi().client, informers: { of } as never, events: { from: () => ({}) } as never, clock: systemClock });
+  for (let i = 0; i < 100; i++) claims.put({ ...claim({ selector: { matchLabels: { disk: `d${i % 50}` } } }), metadata: { ...claim().metadata, name: `c${i}`, uid: `c${i}` } });
+  const woken: string[] = [];
+  for (const watch of binder.watches) watch.subscribe((key) => void woken.push(key));
+  const since = (change: () => void): string[] => { woken.length = 0; change(); return [...new Set(woken)].toSorted(); };
+  const free = stored<PersistentVolume>("v1", "PersistentVolume", "v", { metadata: { labels: { disk: "d7" } }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] }, status: { phase: "Pending" } });
+  const available = { ...free, status: { phase: "Available" as const } };
+  expect(since(() => volumes.put(free))).toEqual(["v"]);
+  expect(since(() => volumes.put(available))).toEqual(["ns/c57", "ns/c7", "v"]);
+  expect(since(() => volumes.put({ ...available, spec: { ...available.spec, claimRef: { namespace: "ns", name: "c7" } } }))).toEqual(["ns/c7", "v"]);
+  expect(since(() => claims.put({ ...claim(), metadata: { ...claim().metadata, name: "c7", uid: "c7 again" } }))).toEqual(["ns/c7", "v"]);
+  expect(since(() => volumes.remove([...volumes.list()][0]!))).toEqual(["ns/c7", "v"]);
 });

@@ -23,7 +23,7 @@ import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { claimsOf, isTerminal } from "../pod-state.ts";
 import { PlanApplier } from "./apply.ts";
-import { classOfClaim, classOfVolume } from "./match.ts";
+import { classOfClaim, classOfVolume, mayHave } from "./match.ts";
 import { operationTimes } from "./operation-times.ts";
 import { ANNOTATION, type ClaimFacts, planClaim, planVolume } from "./plan.ts";
 import { volumeCounts } from "./volume-counts.ts";
@@ -35,6 +35,9 @@ type Claim = Readonly<PersistentVolumeClaim>;
 const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
 const UNBOUND_BY_CLASS: Index<PersistentVolumeClaim> = { name: "unbound of class", valuesOf: (claim) => (annotationsOf(claim)[ANNOTATION.bindCompleted] === undefined ? [classOfClaim(claim)] : []) };
 const UNBOUND_BY_VOLUME: Index<PersistentVolumeClaim> = { name: "names volume", valuesOf: ({ spec }) => (spec.volumeName ? [spec.volumeName] : []) };
+const VOLUMES_BY_CLAIM: Index<PersistentVolume> = { name: "names claim", valuesOf: ({ spec: { claimRef } }) => (claimRef === undefined ? [] : [objectKey(claimRef.namespace ?? "", claimRef.name ?? "")]) };
+const FREE_BY_CLASS: Index<PersistentVolume> = { name: "free of class", valuesOf: (volume) => (volume.spec.claimRef === undefined && volume.status?.phase === "Available" ? [classOfVolume(volume)] : []) };
+
 /** It needs its volumes no more: it has ended, or is to go and no container of it runs, be it that its node does not answer. Source: kubernetes v1.36 pkg/volume/util/util.go IsPodTerminated */
 export function isDoneWithVolumes(pod: Readonly<Pod>): boolean {
   const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
@@ -66,7 +69,7 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
       mapped(claims, ({ object, old }) => [object, ...(old === undefined ? [] : [old])].flatMap(({ spec }) => (spec.volumeName ? [objectKey("", spec.volumeName)] : []))),
       mapped(claims, ({ object, old, deleted }) => (old === undefined || deleted ? volumesNaming(object) : [])),
       itself(volumes),
-      mapped(volumes, ({ object, old }) => [...claimsFor(object), ...(old === undefined ? [] : claimsFor(old))]),
+      mapped(volumes, ({ object, old, deleted }) => [...claimsFor(object), ...(old === undefined ? [] : claimsFor(old)), ...(deleted ? [] : takersOf(object))]),
       mapped(classes, ({ object }) => [...unboundOf(object.metadata.name), ...unboundOf("")]),
       mapped(pods, ({ object, old }) => (object.spec.nodeName && old?.spec.nodeName !== object.spec.nodeName ? claimsOf(object) : [])),
     ],
@@ -88,21 +91,24 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
 
   function unboundOf(className: string): ObjectKey[] { return claims.by(UNBOUND_BY_CLASS, className).map(keyOf); }
 
-  /** The claims a change of a volume concerns: the one it names, those that name it, and, while it is free, all that may want it. */
-  function claimsFor(volume: Volume): ObjectKey[] {
-    const { claimRef } = volume.spec;
-    const naming = claims.by(UNBOUND_BY_VOLUME, volume.metadata.name).map(keyOf);
-    return claimRef === undefined ? [...naming, ...unboundOf(classOfVolume(volume))] : [...naming, objectKey(claimRef.namespace ?? "", claimRef.name ?? "")];
+  /** The claims a change of a volume concerns: the one it names, and those that name it. */
+  function claimsFor({ metadata, spec: { claimRef } }: Volume): ObjectKey[] {
+    const naming = claims.by(UNBOUND_BY_VOLUME, metadata.name).map(keyOf);
+    return claimRef === undefined ? naming : [...naming, objectKey(claimRef.namespace ?? "", claimRef.name ?? "")];
   }
 
-  function volumesNaming(claim: Claim): ObjectKey[] {
-    return [...volumes.list()].filter(({ spec: { claimRef } }) => claimRef?.name === claim.metadata.name && claimRef.namespace === namespaceOf(claim)).map(keyOf);
+  /** While it is free, all that it would do for: each of them looks at all volumes. */
+  function takersOf(volume: Volume): ObjectKey[] {
+    if (volume.spec.claimRef !== undefined) return [];
+    return claims.by(UNBOUND_BY_CLASS, classOfVolume(volume)).filter((claim) => mayHave(claim, volume)).map(keyOf);
   }
+
+  function volumesNaming(claim: Claim): ObjectKey[] { return volumes.by(VOLUMES_BY_CLAIM, keyOf(claim)).map(keyOf); }
 
   function factsOf(claim: Claim): ClaimFacts {
     return {
       named: claim.spec.volumeName ? volumes.get(objectKey("", claim.spec.volumeName)) : undefined,
-      volumes: () => volumes.list(),
+      volumes: () => [...volumes.by(VOLUMES_BY_CLAIM, keyOf(claim)), ...volumes.by(FREE_BY_CLASS, classOfClaim(claim))],
       storageClass: classes.get(objectKey("", classOfClaim(claim))),
       defaultClass: () => defaultClass(classes.list()),
       users: pods.by(PODS_BY_CLAIM, keyOf(claim)).filter((pod) => !isDoneWithVolumes(pod)).map((pod) => ({ name: pod.metadata.name, placed: !!pod.spec.nodeName, node: nodeOf(pod) })),

@@ -17,11 +17,11 @@ test("a listener with a topic hears of what is of it, or was, and of nothing els
   listen("default", { of: "prefix", value: "/registry/core/pods/default/" });
   const stop = listen("elsewhere", { of: "prefix", value: "/registry/core/pods/elsewhere/" });
 
-  audience.tell(modified(pod("a"), pod("a", "n1")));
+  audience.tell(modified(pod("a"), pod("a", "n1")), 0);
   expect(heard.splice(0).sort()).toEqual(["a: a", "all: a", "default: a", "n1: a", "undecided: a"]);
-  audience.tell({ type: "ADDED", entry: pod("b", "n2"), previous: undefined });
+  audience.tell({ type: "ADDED", entry: pod("b", "n2"), previous: undefined }, 0);
   expect(heard.splice(0).sort()).toEqual(["all: b", "default: b", "n2: b"]);
-  audience.tell(modified(pod("b", "n1"), pod("b", "n2"))); // not through the API, but whoever had it must hear
+  audience.tell(modified(pod("b", "n1"), pod("b", "n2")), 0); // not through the API, but whoever had it must hear
   expect(heard.splice(0).sort()).toEqual(["all: b", "default: b", "n1: b", "n2: b"]);
   expect(audience.listenersOf("/registry/core/pods/elsewhere/a")).toBe(3);
   stop();
@@ -44,6 +44,6 @@ test("a thousand nodes that watch their own pods cost a change of one pod no mor
   const audience = new Audience();
   let calls = 0;
   for (let i = 0; i < 1000; i++) audience.add(() => calls++, { of: "node", value: `n${i}` });
-  audience.tell(modified(pod("a"), pod("a", "n7")));
+  audience.tell(modified(pod("a"), pod("a", "n7")), 0);
   expect(calls).toBe(1);
 });

@@ -17,7 +17,8 @@ export interface CacheEvent {
 /** One object, by its key; all under a prefix that ends in a slash, as a namespace's do; or those whose spec.nodeName is `value`. */
 export interface Topic { readonly of: "key" | "prefix" | "node"; readonly value: string }
 
-export type Listener = (event: CacheEvent) => void;
+/** `bytes`: about how much JSON the version is that nobody needs any more but who is still to be told of this. */
+export type Listener = (event: CacheEvent, bytes: number) => void;
 
 const VALUES: Readonly<Record<Topic["of"], (entry: Cached) => string>> = {
   key: ({ key }) => key,
@@ -31,7 +32,7 @@ export class Audience {
 
   /** Returns what takes the listener away again. */
   add(listener: Listener, topic: Topic | undefined): () => void {
-    const own: Listener = (event) => listener(event); // one function may listen twice
+    const own: Listener = (event, bytes) => listener(event, bytes); // one function may listen twice
     const listeners = topic ? this.#of(topic) : this.#general;
     listeners.add(own);
     return () => {
@@ -45,13 +46,13 @@ export class Audience {
     return this.#general.size + told("prefix", key.slice(0, key.lastIndexOf("/") + 1)) + told("key", key) + told("node", "");
   }
 
-  tell(event: CacheEvent): void {
-    for (const listener of this.#general) listener(event);
+  tell(event: CacheEvent, bytes: number): void {
+    for (const listener of this.#general) listener(event, bytes);
     for (const [of, byValue] of this.#byTopic) {
       const now = VALUES[of](event.entry);
       const before = event.previous ? VALUES[of](event.previous) : now;
-      for (const listener of byValue.get(now) ?? []) listener(event);
-      if (before !== now) for (const listener of byValue.get(before) ?? []) listener(event);
+      for (const listener of byValue.get(now) ?? []) listener(event, bytes);
+      if (before !== now) for (const listener of byValue.get(before) ?? []) listener(event, bytes);
     }
   }
 

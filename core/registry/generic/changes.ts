@@ -17,6 +17,9 @@ import type { ResourceCache } from "./resource-cache.ts";
 
 /** Events a consumer may lag behind before its watch is ended: bounds memory when a client stops reading. */
 const LAG_MAX = 16_384;
+/** And bytes of their JSON, for objects may be of a megabyte: half as many as all windows together remember (event-window.ts), but so many events however large they are. */
+const LAG_BYTES_MAX = 32 * 1024 * 1024;
+const LAG_EVENTS_MIN = 100;
 
 interface Options {
   readonly after: Revision;
@@ -29,6 +32,7 @@ export class Changes {
   readonly #signal: AbortSignal;
   readonly #stop: () => void;
   #pending: CacheEvent[];
+  #bytes = 0; // of versions that are held until they are taken
   #isLost = false;
   #waiting: (() => void) | undefined;
 
@@ -37,10 +41,11 @@ export class Changes {
     this.#signal = signal;
     this.#pending = cache.after(after);
     cache.counts.initial += this.#pending.length;
-    const stop = cache.listen((event) => {
+    const stop = cache.listen((event, bytes) => {
       if (event.entry.revision <= after) return; // of a watch that starts in the future
       this.#pending.push(event);
-      if (this.#pending.length > LAG_MAX) {
+      this.#bytes += bytes;
+      if (this.#pending.length > LAG_MAX || (this.#bytes > LAG_BYTES_MAX && this.#pending.length > LAG_EVENTS_MIN)) {
         this.#isLost = true;
         cache.counts.terminated++;
         this.#pending = [];
@@ -64,6 +69,7 @@ export class Changes {
     if (this.#pending.length === 0) return undefined;
     const batch = this.#pending;
     this.#pending = [];
+    this.#bytes = 0;
     return batch;
   }
 

@@ -61,11 +61,13 @@ export class EventWindow {
   /** What happened up to `revision` is not remembered. */
   begin(revision: Revision): void { this.#oldest = revision; }
 
-  push(change: CacheEvent, nowMs: number): void {
+  /** Returns how many bytes it takes to remember that. */
+  push(change: CacheEvent, nowMs: number): number {
     const bytes = EVENT_BYTES + this.#bytesHeld(change);
     this.#past.push({ change, bytes, atMs: nowMs });
     this.#count(bytes);
     this.forgetOld(nowMs);
+    return bytes;
   }
 
   forgetOld(nowMs: number): void {

@@ -196,9 +196,9 @@ export class ResourceCache {
     }
     this.#byLabel.replace(previous, event.type === "delete" ? undefined : entry);
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
-    this.#window.push(change, this.#clock.uptimeMs());
+    const bytes = this.#window.push(change, this.#clock.uptimeMs());
     this.counts.dispatched++;
-    this.#audience.tell(change);
+    this.#audience.tell(change, bytes);
     if (previous) this.#overwritten.add(previous);
     return undefined;
   }

@@ -1,0 +1,62 @@
+/**
+ * Pods by their labels, and what selects pods (or ReplicaSets, or revisions) by a label it asks for: neither has to look at all of the others in its namespace.
+ *
+ *   matchingPods(pods, { namespace, selector })         the pods that a selector means
+ *   BY_SELECTOR = bySelector({ selectorOf: ({ spec }) => labelSelector(spec.selector) })
+ *   selecting(budgets, BY_SELECTOR, pod)                those whose selectors mean a pod
+ */
+import type { Pod } from "../api/gen/core.v1.ts";
+import type { Labels } from "../api/meta/label-requirement.ts";
+import type { LabelSelector } from "../api/meta/label-selector.ts";
+import { type ApiObject, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
+import type { Index, Informer } from "../client/informer.ts";
+
+/** By each of its labels. */
+export const PODS_BY_LABEL: Index<Pod> = { name: "label", partsOf: ({ metadata }) => [metadata.labels], valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
+
+export function labelIn(namespace: string, key: string, value: string): string { return `${namespace} ${key}=${value}`; }
+
+/** Under what a selector is found: one label that it asks for, of several any will do, for a pod that it means has all of them; or that it asks for no one value of any. */
+export function placeOf(selector: LabelSelector, namespace: string): string {
+  const exact = selector.exactLabel();
+  return exact === undefined ? namespace : labelIn(namespace, exact.key, exact.value);
+}
+
+/** Where the selectors are that may mean a pod of these labels. */
+export function placesFor(labels: Labels, namespace: string): string[] { return [namespace, ...Object.entries(labels).map(([key, value]) => labelIn(namespace, key, value))]; }
+
+/** In no order that could be relied on. */
+export function matchingPods(pods: Pick<Informer<Pod>, "by" | "inNamespace">, { namespace, selector }: { readonly namespace: string; readonly selector: LabelSelector }): readonly Readonly<Pod>[] {
+  let fewest: Iterable<Readonly<Pod>> | undefined, least = Number.POSITIVE_INFINITY;
+  for (const { key, value } of selector.exactLabels()) {
+    const found = pods.by(PODS_BY_LABEL, labelIn(namespace, key, value));
+    if (found.length < least) [fewest, least] = [found, found.length];
+    if (least === 0) return [];
+  }
+  return [...fewest ?? pods.inNamespace(namespace)].filter(({ metadata }) => selector.matches(metadata.labels));
+}
+
+/** What selects objects of its namespace. */
+export interface BySelector<T extends ApiObject> extends Index<T> {
+  /** Throws for one that validation would have refused: an object may be from before it did. */
+  selectorOf(object: Readonly<T>): LabelSelector;
+}
+
+export function bySelector<T extends ApiObject>({ selectorOf }: Pick<BySelector<T>, "selectorOf">): BySelector<T> {
+  return {
+    name: "selector", selectorOf,
+    valuesOf(object) {
+      try {
+        const selector = selectorOf(object);
+        return selector.nothing ? [] : [placeOf(selector, namespaceOf(object))];
+      } catch {
+        return []; // it means no pod; whoever reads it for itself says so
+      }
+    },
+  };
+}
+
+export function selecting<T extends ApiObject>(informer: Pick<Informer<T>, "by">, index: BySelector<T>, object: Readonly<ApiObject>): Readonly<T>[] {
+  const labels = labelsOf(object);
+  return placesFor(labels, namespaceOf(object)).flatMap((place) => informer.by(index, place)).filter((one) => index.selectorOf(one).matches(labels));
+}
