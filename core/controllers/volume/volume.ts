@@ -16,7 +16,7 @@ import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { DEFAULT_CLASS_ANNOTATIONS } from "../../api/meta/default-class.ts";
 import { ifFound } from "../../api/meta/if-found.ts";
 import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
-import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
+import { annotationsOf, isDeleting, keyOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import type { Index } from "../../client/informer.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
