@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { testPki } from "../test/certificates.ts";
+import { forSealingOnly, testPki } from "../test/certificates.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
@@ -96,4 +96,17 @@ test("what cannot be used is refused by name", async () => {
   expect(() => given(`tls-sni-cert-key=${crt}`)).toThrow("expected comma separated certificate and key file paths");
   expect(() => given(`tls-sni-cert-key=${crt},${key}:`)).toThrow("empty names list is not allowed");
   expect(() => given(`tls-sni-cert-key=${crt},/none`)).toThrow("/none: no such file");
+});
+
+test("a certificate whose key may sign nothing is none for nodes; others are shown one of RSA", async () => {
+  const files: Record<string, string> = {};
+  for (const type of ["rsa", "ec"] as const) {
+    const { cert, key } = await forSealingOnly(pki, "server-ca", type);
+    writeFileSync(file(`${type}.crt`), cert);
+    writeFileSync(file(`${type}.key`), key);
+    files[type] = cert;
+  }
+  expect(() => given(`tls-cert-file=${file("rsa.crt")}`, `tls-private-key-file=${file("rsa.key")}`)).toThrow("its key usage is without digital signature: nodes do not take it");
+  expect(given(`tls-sni-cert-key=${file("rsa.crt")},${file("rsa.key")}:a.example.com`).named?.("a.example.com")?.cert).toBe(files.rsa);
+  expect(() => given(`tls-sni-cert-key=${file("ec.crt")},${file("ec.key")}:a.example.com`)).toThrow("KEY_USAGE_BIT_INCORRECT");
 });

@@ -9,13 +9,14 @@
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { isIP } from "node:net";
+import { createSecureContext } from "node:tls";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { chainProblem, isOfTime } from "../core/pki/verify-chain.ts";
-import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
+import { type Certificate, maySignHandshakes, parseCertificate } from "../core/pki/x509.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, requiredText } from "./config/config.ts";
 
@@ -50,8 +51,10 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
     if (before?.cert === cert && before.key === key) return false;
     const leaf = new X509Certificate(cert);
     if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("private key does not match public key");
+    createSecureContext({ cert, key }); // what the library does not take is told now, rather than in the handshake
     const [first, ...more] = readCertificatePems(cert).map(parseCertificate);
     if (source.patterns === undefined && source.setting === "tls-cert-file") {
+      if (!maySignHandshakes(first!)) throw new Error("its key usage is without digital signature: nodes do not take it");
       const problem = chainProblem(first!, { roots: clusterCas(), intermediates: more, usage: "server auth", nowMs: clock.nowMs() });
       if (problem !== undefined && isOfTime(problem)) throw new NotNowError(problem);
       if (problem !== undefined) throw new Error(`nodes, pods and kubeconfigs trust the cluster's CA alone, and this is not of it (${problem}): show it to those who ask for its names, with tls-sni-cert-key=${source.certFile},${source.keyFile}`);

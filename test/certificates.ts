@@ -1,4 +1,5 @@
 /** A cluster's certificates in a directory of their own, for tests that need TLS. */
+import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -41,6 +42,18 @@ export async function namesakes(commonName?: string): Promise<{ ca: string; cert
   return { ca: certificatePem(ca), cert: certificatePem(leaf), key: keyPem(below) };
 }
 
+/** PEM: an authority as it was renewed with its key, as it was before, and one of its name with another key; and what it signed for a server, which calls it by an identifier it has no longer, or by its name alone. */
+export async function authoritiesOfOneName(): Promise<{ renewed: string; expired: string; other: string; leaves: readonly string[]; key: string }> {
+  const name = encodeSubject({ commonName: "webhook-ca", organizations: [] }), nowMs = systemClock.nowMs(), hourMs = 3_600_000;
+  const [key, otherKey, below] = [await generateKey(), await generateKey(), await generateKey()];
+  const common = { issuerRaw: name, notBeforeMs: 0, notAfterMs: nowMs + hourMs };
+  const authority = (by: KeyObject, period = {}) => certificatePem(signCertificate({ ...common, ...period, serial: Buffer.alloc(16, 1), subjectRaw: name, spki: spkiOf(by), usages: ["cert sign"], altNames: NO_ALT_NAMES, isCa: true }, by));
+  const leaf = (authorityKeyId?: Uint8Array) => certificatePem(signCertificate({
+    ...common, serial: Buffer.alloc(16, 2), subjectRaw: encodeSubject({ commonName: "webhook", organizations: [] }), spki: spkiOf(below), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, isCa: false, authorityKeyId,
+  }, key));
+  return { renewed: authority(key), expired: authority(key, { notAfterMs: nowMs - hourMs }), other: authority(otherKey), leaves: [leaf(Buffer.alloc(20, 7)), leaf()], key: keyPem(below) };
+}
+
 /** Signed by itself, and with no alternative names: what openssl makes of `-subj /CN=…` alone. */
 export async function withCommonNameOnly(commonName: string): Promise<{ cert: string; key: string }> {
   const key = await generateKey(), name = encodeSubject({ commonName, organizations: [] });
@@ -52,6 +65,13 @@ export async function withCommonNameOnly(commonName: string): Promise<{ cert: st
 export async function servingFrom(pki: Pki, notBeforeMs: number): Promise<{ cert: string; key: string }> {
   const key = await generateKey();
   const cert = pki.authority("server-ca").issue({ subject: encodeSubject({ commonName: "node", organizations: [] }), spki: spkiOf(key), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 });
+  return { cert, key: keyPem(key) };
+}
+
+/** As many recipes for openssl have it: a key that may seal keys, and sign nothing. */
+export async function forSealingOnly(pki: Pki, by: "server-ca" | "client-ca", type: "rsa" | "ec" = "rsa"): Promise<{ cert: string; key: string }> {
+  const key = type === "ec" ? await generateKey() : generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+  const cert = pki.authority(by).issue({ subject: encodeSubject({ commonName: "ann", organizations: [] }), spki: spkiOf(key), usages: ["key encipherment", "data encipherment", "server auth", "client auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000 });
   return { cert, key: keyPem(key) };
 }
 

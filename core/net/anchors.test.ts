@@ -3,7 +3,7 @@ import * as https from "node:https";
 import { connect } from "node:net";
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { namesakes, servingFrom, servingMaterial, testPki } from "../../test/certificates.ts";
+import { authoritiesOfOneName, namesakes, servingFrom, servingMaterial, testPki } from "../../test/certificates.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { dialTls } from "./dial-tls.ts";
 import { httpsFetch } from "./https-fetch.ts";
@@ -28,6 +28,20 @@ test.each([["no name", undefined], ["one name", "webhook"]])("an authority that 
   expect([await dialled(ca), await dialled((await namesakes(name)).ca), await dialled(ca, "127.0.0.2"), await dialled(ca, "a.svc")]).toEqual(["trusted", unknown, "tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not 127.0.0.2", "tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match a.svc"]);
   const held = (nowMs: number) => signedByOneOf(new X509Certificate(cert).raw, ca, nowMs);
   expect([held(systemClock.nowMs()), held(systemClock.nowMs() + 2 * 3_600_000)]).toEqual([true, false]);
+});
+
+test("an authority that was renewed with its key, or stands beside one of its name with another key or that has expired, is found by its key", async () => {
+  const { renewed, expired, other, leaves, key } = await authoritiesOfOneName();
+  for (const cert of leaves) {
+    await using server = https.createServer({ key, cert }, (_, response) => response.end("yes"));
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as { port: number };
+    const dialled = (ca: string) => dialTls(connect({ host: "127.0.0.1", port }), { ca, serverName: "127.0.0.1", signal }).then((socket) => { socket.destroy(); return "trusted"; }, (error: Error) => error.message.replace(/.*x509: /, ""));
+    const fetched = (ca: string) => httpsFetch({ url: `https://127.0.0.1:${port}/`, tls: { ca }, timeoutMs: 10_000 }, systemClock, signal).then(({ text }) => text, (error: Error) => error.message.replace(/.*x509: /, ""));
+    for (const bundle of [renewed, expired + renewed, other + renewed, other + expired + renewed]) expect([await dialled(bundle), await fetched(bundle)]).toEqual(["trusted", "yes"]);
+    for (const bundle of [other, expired]) for (const told of [await dialled(bundle), await fetched(bundle)]) expect(told).toMatch(/^certificate (signed by unknown authority|has expired or is not yet valid)$/);
+  }
 });
 
 test("a certificate that is not valid yet is only for a clock that is not set, and must be signed all the same", async () => {

@@ -5,7 +5,7 @@ import { checkServerIdentity, connect, type PeerCertificate, type TLSSocket } fr
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { holdBack } from "./held-back.ts";
 import { signedByOneOf } from "./same-name.ts";
-import { ANCHORS, KEY_AGREEMENTS } from "./tls.ts";
+import { ANCHORS, KEY_AGREEMENTS, WRONG_KEY_USAGE } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
 
 export interface Verification {
@@ -54,7 +54,7 @@ function mistrust(socket: TLSSocket, { serverName, names = [], ca, releasedMs = 
   const certificate = socket.getPeerCertificate();
   const code = socket.authorized ? "" : codeOf(socket.authorizationError);
   const nowMs = systemClock.nowMs();
-  const judgedMs = code === "DEPTH_ZERO_SELF_SIGNED_CERT" ? nowMs : code === "CERT_NOT_YET_VALID" && nowMs < releasedMs ? Date.parse(certificate.valid_from) : undefined;
+  const judgedMs = code === "CERT_NOT_YET_VALID" && nowMs < releasedMs ? Date.parse(certificate.valid_from) : ANOTHER_AUTHORITY.has(code) ? nowMs : undefined;
   const trusted = socket.authorized || (judgedMs !== undefined && ca !== undefined && signedByOneOf(certificate.raw, ca, judgedMs));
   const uris = namesIn(certificate, "URI:");
   const isFor = names.length > 0 ? names.some(({ type, value }) => (type === "URI" ? uris.includes(value) : carries(certificate, value))) : carries(certificate, serverName);
@@ -87,9 +87,13 @@ function notFor(certificate: PeerCertificate, wanted: readonly string[]): string
 
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_SIGNATURE_FAILURE"]);
 
+/** What is told of a certificate that another one of the bundle may have signed: same-name.ts. */
+export const ANOTHER_AUTHORITY: ReadonlySet<string> = new Set([...UNKNOWN_AUTHORITY, "CERT_HAS_EXPIRED", "CERT_NOT_YET_VALID"]);
+
 function tlsReason({ code = "", message }: Pick<NodeJS.ErrnoException, "code" | "message">): string {
   if (code === "ECONNRESET" && message.includes("before secure TLS connection")) return "EOF"; // closed by somebody who speaks something else
   if (message.includes("WRONG_VERSION_NUMBER")) return "tls: first record does not look like a TLS handshake"; // as plain HTTP is answered
+  if (code === WRONG_KEY_USAGE) return "tls: failed to verify certificate: x509: its key usage is without digital signature"; // which Go does not ask for
   if (UNKNOWN_AUTHORITY.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
   return `tls: ${message}`;

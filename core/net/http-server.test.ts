@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { forSealingOnly, servingMaterial, testPki } from "../../test/certificates.ts";
 import { h2Frame } from "../../test/fuzz/hostile.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
@@ -476,6 +476,18 @@ test("who asks for a name is shown its certificate, and their own is seen all th
     expect(new X509Certificate(shown).fingerprint256).toBe(new X509Certificate(pki.leaf(leaf).certificatePem).fingerprint256);
   }
   expect(seen).toEqual([true, true]);
+});
+
+test("a client's certificate whose key may sign nothing is told of once", async () => {
+  const told: unknown[] = [];
+  let failed = 0;
+  const { port } = await start({ handshakeFailed: () => void failed++, log: { ...silentLog, warn: (message) => void told.push(message) } });
+  const client = await forSealingOnly(pki, "client-ca");
+  for (const wanted of [1, 2]) {
+    tls.connect({ host: "127.0.0.1", port, ...client, rejectUnauthorized: false }).on("error", () => undefined);
+    await expect.poll(() => failed).toBe(wanted);
+  }
+  expect(told).toEqual(["a client's certificate cannot be shown here: its key usage is without digital signature; have it issued anew"]);
 });
 
 test("a handshake that fails is told of", async () => {

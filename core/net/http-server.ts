@@ -27,7 +27,7 @@ import { type Connection, type ConnectionLimits, Connections, type Tracked } fro
 import { notTls } from "./not-tls.ts";
 import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { requestTurns } from "./request-turns.ts";
-import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
+import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial, WRONG_KEY_USAGE } from "./tls.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's head over HTTP/1.1. Over HTTP/2 it is HTTP2_HEADER_BYTES_MAX, or this if that is less. */
@@ -130,9 +130,15 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
     const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: limits.firstRequestMs }, accept);
     const tellNotTls = notTls(made);
+    let toldWrongUsage = false;
+    const tellWrongUsage = (remoteAddress: string): void => { // strangers may have it said once
+      if (!toldWrongUsage) log.warn("a client's certificate cannot be shown here: its key usage is without digital signature; have it issued anew", { remoteAddress });
+      toldWrongUsage = true;
+    };
     made.on("tlsClientError", (error, socket) => {
       tellNotTls(error, socket);
       handshakeFailed?.();
+      if ((error as NodeJS.ErrnoException).code === WRONG_KEY_USAGE) tellWrongUsage(plainAddress(socket.remoteAddress));
       log.debug("TLS handshake failed", { remoteAddress: plainAddress(socket.remoteAddress), error: error.message });
       socket.destroy();
     });

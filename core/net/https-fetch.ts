@@ -6,7 +6,7 @@
 import { Readable } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 import { dialTcp, hostOf } from "./dial-tcp.ts";
-import { dialTls } from "./dial-tls.ts";
+import { ANOTHER_AUTHORITY, dialTls } from "./dial-tls.ts";
 import { http1Request } from "./http1-client.ts";
 import { fetchTls, type OutboundTls } from "./tls.ts";
 
@@ -28,6 +28,8 @@ export interface HttpsAnswer {
   readonly asksAgain?: true;
 }
 
+/** Nothing was asked yet. Perhaps the certificate is to be trusted after all; of what went wrong otherwise `fetch` does not tell more. */
+const HANDSHAKE_FAILURES: ReadonlySet<string | undefined> = new Set([...ANOTHER_AUTHORITY, "EPROTO"]);
 const BYTES_MAX = 3 * 1024 * 1024;
 
 /** There was no answer in time. */
@@ -41,8 +43,8 @@ export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSig
   const quit = AbortSignal.any([signal, late.signal]);
   try {
     return await fetched(call, quit).catch((error: NodeJS.ErrnoException) => {
-      if (call.tls.ca === undefined || error.code !== "DEPTH_ZERO_SELF_SIGNED_CERT") throw error;
-      return overOwnConnection(call, call.tls.ca, clock, quit); // perhaps signed by one of the same name: same-name.ts
+      if (call.tls.ca === undefined || !HANDSHAKE_FAILURES.has(error.code)) throw error;
+      return overOwnConnection(call, call.tls.ca, clock, quit);
     });
   } catch (error) {
     const reason = late.signal.aborted ? (late.signal.reason as Error).message : (error as Error).message;

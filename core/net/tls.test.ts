@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import * as tls from "node:tls";
 import { expect, test } from "vitest";
 import { systemClock } from "../lifecycle/clock.ts";
+import { forSealingOnly, testPki } from "../../test/certificates.ts";
 import { P521_CERT, P521_SERVER } from "../../test/p521.ts";
 import { dialOrigin } from "./dial-origin.ts";
 import { dialTls } from "./dial-tls.ts";
@@ -29,4 +30,15 @@ test("so are servers of ours by clients that know no other curve", async () => {
   const socket = tls.connect({ host: "127.0.0.1", port, ca: P521_CERT, maxVersion: "TLSv1.2", ecdhCurve: "P-521" });
   await once(socket, "secureConnect");
   socket.destroy();
+});
+
+test("a server whose certificate's key may sign nothing is told of in words", async () => {
+  const pki = await testPki();
+  await using server = https.createServer(await forSealingOnly(pki, "server-ca"), (_, response) => response.end("yes"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number }, ca = pki.authority("server-ca").bundlePem;
+  const told = "tls: failed to verify certificate: x509: its key usage is without digital signature";
+  await expect(dialTls(connect({ host: "127.0.0.1", port }), { ca, serverName: "127.0.0.1", signal })).rejects.toThrow(told);
+  await expect(httpsFetch({ url: `https://127.0.0.1:${port}/`, tls: { ca }, timeoutMs: 10_000 }, systemClock, signal)).rejects.toThrow(told);
 });

@@ -21,6 +21,9 @@ export const ANCHORS = { allowPartialTrustChain: true } as const;
 /** How keys may be agreed on: Go's, of which the library leaves out the last one by itself, and so all certificates of P-521 where TLS is 1.2. Source: go1.26 crypto/tls/defaults.go defaultCurvePreferences */
 export const KEY_AGREEMENTS = { ecdhCurve: "X25519MLKEM768:X25519:P-256:P-384:P-521" } as const;
 
+/** The library's code of a certificate whose key usage is without digital signature: neither a server nor a client may show it here. Go does not look. */
+export const WRONG_KEY_USAGE = "ERR_SSL_KEY_USAGE_BIT_INCORRECT";
+
 /** Whom a client of ours trusts, and what it shows. */
 export interface OutboundTls {
   /** PEM. Absent, or empty: whom the system trusts. */

@@ -142,10 +142,16 @@ export interface Template {
   readonly authorityKeyId?: Uint8Array | undefined;
 }
 
+/** The bits that a certificate for these usages has. */
+export function keyUsageOf(usages: readonly Usage[]): Certificate["keyUsage"] {
+  const bits = usages.flatMap((usage) => USAGE_BITS[usage] ?? []);
+  return bits.length > 0 ? new Set(bits) : undefined;
+}
+
 /** DER, signed with the issuer's key. */
 export function signCertificate(template: Template, issuerKey: KeyObject): Uint8Array {
   const keyId = keyIdOf(template.spki);
-  const bits = template.usages.flatMap((usage) => USAGE_BITS[usage] ?? []);
+  const bits = [...keyUsageOf(template.usages) ?? []];
   const purposes = [...new Set(template.usages.flatMap((usage) => USAGE_OIDS[usage] ?? []))];
   const extensions = [
     ...(bits.length > 0 ? [extension(OID_KEY_USAGE, writeBits(bits), true)] : []),
@@ -190,6 +196,9 @@ export function allowsUsage({ extendedKeyUsage }: Certificate, usage: Usage): bo
   if (!extendedKeyUsage) return true;
   return extendedKeyUsage.includes(USAGE_OIDS[usage] ?? "") || extendedKeyUsage.includes(USAGE_OIDS.any!);
 }
+
+/** Whether TLS takes it from whoever shows it: keys are proved by signatures. Go does not ask; our library does, of servers and of clients. */
+export function maySignHandshakes({ keyUsage }: Pick<Certificate, "keyUsage">): boolean { return keyUsage === undefined || keyUsage.has(USAGE_BITS["digital signature"]!); }
 
 export function maySignCertificates({ isCa, keyUsage }: Certificate): boolean { return isCa && (keyUsage === undefined || keyUsage.has(USAGE_BITS["cert sign"]!)); }
 

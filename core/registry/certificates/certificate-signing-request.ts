@@ -17,6 +17,7 @@ import { internalForm } from "../../api/schema/internal-form.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { jsonDiff } from "../core/checks/diff.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
+import { keyUsageOf, maySignHandshakes, type Usage } from "../../pki/x509.ts";
 import { keepAllBut, statusPart } from "../core/status-part.ts";
 import { defineResource, type WriteContext } from "../generic/resource.ts";
 import { certificateProblem, requestProblem } from "./pem-content.ts";
@@ -31,6 +32,7 @@ const USAGES = [
   "signing", "timestamping",
 ];
 const LEGACY_SIGNER = "kubernetes.io/legacy-unknown";
+const API_CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client";
 const EXPIRATION_SECONDS_MIN = 600;
 const CONDITIONS = "status.conditions";
 const APPROVALS = ["Approved", "Denied"];
@@ -51,6 +53,10 @@ export const certificateSigningRequests = defineResource<Request>({
   prepareForUpdate(next, old) { next.spec = old.spec; },
   validate: validateRequest,
   validateUpdate: (next, old) => validateChange(next, old, {}),
+  *warnings({ spec }, old) {
+    const usages = (spec.usages ?? []) as readonly Usage[];
+    if (!old && spec.signerName === API_CLIENT_SIGNER && !mayShow(usages)) yield `spec.usages: a certificate for ${usages.join(", ")} alone is none that the API server can be shown: add "digital signature"`;
+  },
   fields: ({ spec }) => ({ "spec.signerName": spec.signerName ?? "" }),
 
   subresources: {
@@ -81,6 +87,8 @@ export const certificateSigningRequests = defineResource<Request>({
   },
 });
 
+/** What is signed for these usages, to our own server (core/net/tls.ts WRONG_KEY_USAGE). */
+function mayShow(usages: readonly Usage[]): boolean { return maySignHandshakes({ keyUsage: keyUsageOf(usages) }); }
 function shown(condition: Condition): object { return internalForm("io.k8s.api.certificates.v1.CertificateSigningRequestCondition", condition); }
 function conditionsOf(request: Readonly<Request> | undefined): readonly Condition[] { return request?.status?.conditions ?? []; }
 function ofType(request: Readonly<Request>, type: string): readonly Condition[] { return conditionsOf(request).filter((condition) => condition.type === type); }

@@ -24,6 +24,14 @@ test.each<[Given, string[]]>([
   [{ expirationSeconds: 1 }, ["spec.expirationSeconds: Invalid value: 1: may not specify a duration less than 600 seconds (10 minutes)"]],
 ])("a request with %j", (spec, errors) => expect(created(requests, csr(spec)).errors).toEqual(errors));
 
+test.each([
+  [["client auth"], []], [["digital signature", "key encipherment", "client auth"], []], [["signing", "client auth"], []],
+  [["key encipherment", "client auth"], ['spec.usages: a certificate for key encipherment, client auth alone is none that the API server can be shown: add "digital signature"']],
+])("what is signed for %j can be shown to the API server, or is warned of", (usages, warnings) => {
+  expect(created(requests, csr({ usages, signerName: "kubernetes.io/kube-apiserver-client" })).warnings).toEqual(warnings);
+  expect(created(requests, csr({ usages })).warnings).toEqual([]);
+});
+
 test("each part is written through its own subresource, and approvals last", () => {
   const { object } = created(requests, csr());
   const approved = { conditions: [{ type: "Approved", status: "True" }] };
