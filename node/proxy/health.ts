@@ -146,11 +146,11 @@ export function proxyStatusListener({ metrics, mode, zpages, configz }: ProxySta
     ...(configz && { "/configz": () => ({ contentType: "application/json", body: JSON.stringify(configz()) }) }),
   };
   return ({ url, headers }, response) => {
-    const path = url?.split("?")[0] ?? "";
+    const [path = "", query] = url?.split("?", 2) ?? [];
     try {
-      const page = Object.hasOwn(answers, path) ? answers[path]!(headers.accept) : zpages?.(path, headers.accept);
+      const page = Object.hasOwn(answers, path) ? answers[path]!(headers.accept) : zpages?.(path, { accept: headers.accept, userAgent: headers["user-agent"], pretty: new URLSearchParams(query).get("pretty") ?? undefined });
       if (!page) return void response.writeHead(404).end("404 page not found\n");
-      response.writeHead(200, { "content-type": page.contentType, "x-content-type-options": "nosniff" }).end(page.body);
+      response.writeHead(200, { "content-type": page.contentType, "x-content-type-options": "nosniff", ...("headers" in page && page.headers) }).end(page.body);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       response.writeHead(error.status.code ?? 500, { "content-type": "application/json" }).end(JSON.stringify(error.status));
