@@ -3,7 +3,7 @@ import { gateProblems, gateWarnings, unmetNeeds } from "./kubelet-gates.ts";
 
 test("a gate that goes, and one that changes nothing here, are told of; others are not", () => {
   const told = (gates: Readonly<Record<string, boolean>>) => gateWarnings(gates).map(({ featureGate, value, message }) => `${featureGate}=${value}: ${message}`);
-  expect(told({ MemoryQoS: false, CPUManagerPolicyAlphaOptions: true, PodLevelResources: true, PodCertificateRequest: true, ContainerStopSignals: true, ImageVolumeWithDigest: true, PodLogsQuerySplitStreams: true, ReduceDefaultCrashLoopBackOffDecay: true, UserNamespacesHostNetworkSupport: true })).toEqual([]);
+  expect(told({ MemoryQoS: false, CBORServingAndStorage: true, CPUManagerPolicyAlphaOptions: true, PodLevelResources: true, PodCertificateRequest: true, ContainerStopSignals: true, ImageVolumeWithDigest: true, PodLogsQuerySplitStreams: true, ReduceDefaultCrashLoopBackOffDecay: true, UserNamespacesHostNetworkSupport: true })).toEqual([]);
   expect(told({ CustomCPUCFSQuotaPeriod: false, DisableCPUQuotaWithExclusiveCPUs: false, MemoryQoS: true, ChangeContainerStatusOnKubeletRestart: true })).toEqual([
     "CustomCPUCFSQuotaPeriod=false: setting GA feature gate. It will be removed in a future release.",
     "DisableCPUQuotaWithExclusiveCPUs=false: setting deprecated feature gate. It will be removed in a future release.",

@@ -154,7 +154,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const agentServer = kubeletServer({
     api: agent.api, access, counts, host: agentSettings.address, port: agentSettings.port, tls: () => ({ ...ownTls(), ...given?.current() }), tlsForApiServer: given && ownTls, clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: resolve(settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage")), mounts }),
-    zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
+    zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, cbor: agentSettings.placement.gates["CBORServingAndStorage"] === true, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });
   certificateMetrics({ metrics, clock, serving: () => options.kubeletTls.material().cert, client: options.kubeletTls.client });

@@ -23,7 +23,7 @@ function started(ports: readonly [number, number], { isShared = false } = {}): {
   state.controllersRequests.counter("rest_client_requests_total", "[ALPHA] One.").inc({ code: "200" });
   const listening = (port: number) => ({ address: "127.0.0.1", port });
   const made = components({
-    state, isShared, debug: ({ path }) => (path === "/debug/flags/v" ? raw("v") : undefined), isStopping: () => stopping.is, metrics, clock, tls: () => servingMaterial(pki), columnTexts: () => Promise.reject(new Error("no table")),
+    state, isShared, debug: ({ path }) => (path === "/debug/flags/v" ? raw("v") : undefined), isStopping: () => stopping.is, metrics, cbor: true, clock, tls: () => servingMaterial(pki), columnTexts: () => Promise.reject(new Error("no table")),
     log: pinoLog({ level: "warn", write: (line) => void logs.push(line) }),
     authenticator: { authenticate: ({ header }) => Promise.resolve(header("authorization") === undefined ? undefined : { user: { name: "prometheus", groups: [] } }) },
     authorizer: { authorize: ({ user, path }: Attributes) => ({ decision: user.name === "prometheus" && path !== "/configz" ? "allow" : "no-opinion", reason: "" }) } as never,
@@ -36,10 +36,10 @@ function started(ports: readonly [number, number], { isShared = false } = {}): {
   return { state, logs, stopping, stop: () => { stop.abort(); return running; } };
 }
 
-async function ask(port: number, path: string, authorization = "Bearer x"): Promise<string> {
+async function ask(port: number, path: string, authorization = "Bearer x", accept = "*/*"): Promise<string> {
   for (;;)
     try {
-      const response = await fetch(`https://127.0.0.1:${port}${path}`, { headers: authorization === "" ? {} : { authorization }, tls: { rejectUnauthorized: false } } as RequestInit);
+      const response = await fetch(`https://127.0.0.1:${port}${path}`, { headers: { accept, ...(authorization !== "" && { authorization }) }, tls: { rejectUnauthorized: false } } as RequestInit);
       return `${response.status} ${await response.text()}`;
     } catch (error) {
       if (!/refused/i.test((error as { code?: string }).code ?? "")) throw error;
@@ -60,6 +60,7 @@ test("the controllers' port tells which of them run, and what they count, to who
   expect(await ask(one.port, "/metrics/slis")).toContain('kubernetes_healthcheck{name="job-controller",type="healthz"} 1');
   expect(await ask(one.port, "/flagz")).toContain("kube-controller-manager flagz");
   expect(await ask(one.port, "/flagz")).toContain("\nprofiling=false\nsecure-port=1\n");
+  expect(await ask(one.port, "/flagz", "Bearer x", "application/cbor;v=v1beta1;g=config.k8s.io;as=Flagz")).toMatch(/^200 .*kube-controller-manager/s);
   expect(await ask(one.port, "/configz")).toMatch(/^403/);
   expect([await ask(one.port, "/debug/flags/v"), await ask(two.port, "/debug/flags/v")]).toEqual(["404 404 page not found\n", "200 v"]); // --profiling=false of the one
 });

@@ -49,6 +49,7 @@ interface Deps extends Pick<ServerDeps, "authenticator" | "authorizer"> {
   readonly tls: () => TlsMaterial;
   readonly metrics: Metrics;
   readonly columnTexts: ColumnTexts;
+  readonly cbor: boolean;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -111,7 +112,7 @@ interface Listener { readonly part: Runnable; reloadCertificates(): void }
 /** A port that somebody else has is asked for again after this long: nothing here depends on it. */
 const RETRY_MS = 5_000;
 
-function listener({ authenticator, authorizer, debug, tls, columnTexts, clock, log: parent }: Deps, { name, listening: { address, port }, given, configz, configName, paths, handlers }: Component): Listener {
+function listener({ authenticator, authorizer, debug, tls, columnTexts, cbor, clock, log: parent }: Deps, { name, listening: { address, port }, given, configz, configName, paths, handlers }: Component): Listener {
   const log = parent.with({ part: name });
   const flags = { "bind-address": address, "secure-port": String(port), ...flagsOf(given) };
   const handler = componentHandler({
@@ -119,7 +120,7 @@ function listener({ authenticator, authorizer, debug, tls, columnTexts, clock, l
     paths: [
       ...handlers, ...(isProfiled(given) ? [debug] : []),
       ({ path }) => (path === "/configz" ? raw(JSON.stringify({ [configName]: configz() }), "application/json", 200, { "x-content-type-options": "nosniff" }) : undefined),
-      zpagesPath(zpages({ component: name, flags, version: versionInfo(), paths, clock })),
+      zpagesPath(zpages({ component: name, flags, version: versionInfo(), paths, cbor, clock })),
     ],
   });
   let open: HttpsServer | undefined;

@@ -270,7 +270,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
   const { isShared } = datastore, listening = controlling.listening ?? CONTROLLERS_LISTENING;
   const ports = components({
-    state, authenticator, authorizer, debug, isShared, isStopping, tls: listener.tls, metrics, columnTexts: describe, clock, log,
+    state, authenticator, authorizer, debug, isShared, isStopping, tls: listener.tls, metrics, columnTexts: describe, cbor, clock, log,
     controllers: settings.disable.includes("controllers") ? undefined : {
       listening, given: settings.kubeControllerManagerArg,
       configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers),

@@ -102,8 +102,8 @@ const NO_SNIFFING = { "x-content-type-options": "nosniff" };
 /** /flagz and /statusz. */
 export function zpagesPath(pages: ZPages): PathHandler {
   return (request) => {
-    const page = pages(request.path, request.header("accept"));
-    return page && raw(page.body, page.contentType, 200, page.warning === undefined ? {} : { warning: page.warning });
+    const page = pages(request.path, { accept: request.header("accept"), userAgent: request.header("user-agent"), pretty: request.query.get("pretty") ?? undefined });
+    return page && raw(page.body, page.contentType, 200, page.headers);
   };
 }
 

@@ -8,7 +8,7 @@
  */
 import type { RequestListener } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
-import type { ZPages } from "../../core/api/codec/zpages.ts";
+import type { ZPage, ZPages } from "../../core/api/codec/zpages.ts";
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { EventReporter } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -146,11 +146,11 @@ export function proxyStatusListener({ metrics, mode, zpages, configz }: ProxySta
     ...(configz && { "/configz": () => ({ contentType: "application/json", body: JSON.stringify(configz()) }) }),
   };
   return ({ url, headers }, response) => {
-    const path = url?.split("?")[0] ?? "";
+    const [path = "", query] = url?.split("?", 2) ?? [];
     try {
-      const page = Object.hasOwn(answers, path) ? answers[path]!(headers.accept) : zpages?.(path, headers.accept);
+      const page: (Exposition & Partial<Pick<ZPage, "headers">>) | undefined = Object.hasOwn(answers, path) ? answers[path]!(headers.accept) : zpages?.(path, { accept: headers.accept, userAgent: headers["user-agent"], pretty: new URLSearchParams(query).get("pretty") ?? undefined });
       if (!page) return void response.writeHead(404).end("404 page not found\n");
-      response.writeHead(200, { "content-type": page.contentType, "x-content-type-options": "nosniff" }).end(page.body);
+      response.writeHead(200, { "content-type": page.contentType, "x-content-type-options": "nosniff", ...page.headers }).end(page.body);
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
       response.writeHead(error.status.code ?? 500, { "content-type": "application/json" }).end(JSON.stringify(error.status));

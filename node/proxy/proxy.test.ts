@@ -120,11 +120,12 @@ test("what the proxy tells this machine: its mode, its metrics, its settings and
   const pages = zpages({ component: "kube-proxy", flags: { "cluster-cidr": "10.42.0.0/16" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "go1.26" }, paths: ["/configz"], clock: systemClock });
   const ask = (url: string, accept?: string): string => {
     let answer = "";
-    proxyStatusListener({ metrics: { render: () => "m 1\n" }, mode: "nftables", zpages: pages, configz })({ url, headers: { accept } } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
+    proxyStatusListener({ metrics: { render: () => "m 1\n" }, mode: "nftables", zpages: pages, configz })({ url, headers: { accept } } as never, { writeHead(code: number, head: Record<string, string> = {}) { answer = `${code} ${"warning" in head ? `(${head["warning"]}) ` : ""}`; return this; }, end(text: string) { answer += text; } } as never);
     return answer;
   };
   expect(["/proxyMode", "/metrics", "/healthz", "/"].map((url) => ask(url))).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
   expect([ask("/flagz"), ask("/statusz"), ask("/flagz", "application/json")]).toEqual([expect.stringContaining("\nkube-proxy flagz\n"), expect.stringContaining("\nPaths: /configz\n"), expect.stringMatching(/^406 .*"NotAcceptable"/)]);
+  expect(ask("/statusz", "application/json;v=v1alpha1;g=config.k8s.io;as=Statusz")).toMatch(/^200 \(299 - "This version of the statusz endpoint is deprecated/);
   expect(JSON.parse(ask("/configz").slice(4))).toEqual({ "kubeproxy.config.k8s.io": expect.objectContaining({
     kind: "KubeProxyConfiguration", mode: "nftables", healthzBindAddress: "[::]:10256", metricsBindAddress: "", clusterCIDR: "10.42.0.0/16", nodePortAddresses: null,
     conntrack: { maxPerCore: 32_768, min: 131_072, tcpEstablishedTimeout: "24h0m0s", tcpCloseWaitTimeout: "1h0m0s", tcpBeLiberal: false, udpTimeout: "0s", udpStreamTimeout: "0s" },

@@ -168,7 +168,8 @@ function choose({ accept = "", custom = false, cbor, convertible = convertibleTo
   return undefined;
 }
 
-function matches({ type, subtype }: AcceptClause, mediaType: string): boolean {
+/** Whatever its parameters. */
+export function matches({ type, subtype }: AcceptClause, mediaType: string): boolean {
   const [ownType, ownSubtype] = mediaType.split("/");
   return type === "*" ? subtype === "*" : type === ownType && (subtype === "*" || subtype === ownSubtype);
 }
@@ -179,16 +180,18 @@ function honour({ params }: AcceptClause, offer: { readonly encoding: Encoding; 
   const stream = params.get("stream") ?? "";
   if (stream !== "" && (stream !== "watch" || STREAM_TYPES[encoding] === undefined)) return undefined;
   if (!["", "v1"].includes(params.get("sv") ?? "")) return undefined; // the version of Status and the like: there is one
-  let convert: GroupVersionKind | undefined;
-  if (params.has("as") || params.has("g") || params.has("v")) {
-    convert = { group: params.get("g") ?? "", version: params.get("v") ?? "", kind: params.get("as") ?? "" };
-    if (!offer.convertible(convert, encoding)) return undefined;
-  } else if (!offer.plain) return undefined;
+  const convert = targetOf(params);
+  if (convert ? !offer.convertible(convert, encoding) : !offer.plain) return undefined;
   return { encoding, pretty: params.get("pretty") === "1", convert, contentType: MEDIA_TYPES[encoding] };
 }
 
+/** What a clause wants an answer turned into; undefined: it says nothing of that. */
+export function targetOf(params: AcceptClause["params"]): GroupVersionKind | undefined {
+  return params.has("as") || params.has("g") || params.has("v") ? { group: params.get("g") ?? "", version: params.get("v") ?? "", kind: params.get("as") ?? "" } : undefined;
+}
+
 /** ?pretty decides; else programs that people read the output of get it. */
-function wantsPretty({ pretty, userAgent = "" }: OutputRequest): boolean {
+export function wantsPretty({ pretty, userAgent = "" }: Pick<OutputRequest, "pretty" | "userAgent">): boolean {
   if (pretty !== undefined && pretty !== "") return ["1", "t", "T", "TRUE", "true", "True"].includes(pretty);
   return /^(?:curl|Wget|Mozilla\/5\.0)/.test(userAgent);
 }

@@ -4,10 +4,10 @@
  * Source: kubernetes v1.36 apiserver/pkg/server/{flagz,statusz}
  */
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
-import { statusError } from "../meta/status-error.ts";
-import { encodeJson } from "./json.ts";
+import { notAcceptable } from "../meta/status-error.ts";
 import { cborCodec } from "./cbor/codec.ts";
-import { MEDIA_TYPES, negotiateOutput } from "./negotiate.ts";
+import { encodeJson } from "./json.ts";
+import { MEDIA_TYPES, matches, type OutputRequest, parseAccept, targetOf, wantsPretty } from "./negotiate.ts";
 import { encodeYaml } from "./yaml.ts";
 
 interface Options {
@@ -22,9 +22,9 @@ interface Options {
   readonly clock: Clock;
 }
 
-export interface ZPage { readonly contentType: string; readonly body: string | Uint8Array; /** The Warning header of a version that is deprecated. */ readonly warning?: string | undefined }
+export interface ZPage { readonly contentType: string; readonly body: string | Uint8Array; /** A version that is deprecated brings a warning. */ readonly headers: Readonly<Record<string, string>> }
 /** Undefined for other paths. Throws a StatusError for what cannot be given as it is asked for. */
-export type ZPages = (path: string, accept: string | undefined) => ZPage | undefined;
+export type ZPages = (path: string, asked: Pick<OutputRequest, "accept" | "userAgent" | "pretty">) => ZPage | undefined;
 
 const WARNING = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 const GROUP = "config.k8s.io";
@@ -43,33 +43,48 @@ export function zpages({ component, flags, version, paths, cbor = false, clock }
     return `\n${component} statusz\n${WARNING}\n\nStarted: ${unixDate(startedMs)}\nUp: ${up}\nGo version: ${version.goVersion}\nBinary version: ${binaryVersion}\nEmulation version: ${emulationVersion}\nPaths: ${paths.join(" ")}\n`;
   }
 
-  function page(kind: string, accept: string, text: string, content: object): ZPage {
-    if (accept === "" || accept.split(",").some((one) => /^\s*(\*\/\*|text\/(\*|plain))\s*(;|$)/.test(one))) return { contentType: "text/plain; charset=utf-8", body: text };
-    if (!accept.includes(`as=${kind}`)) throw notAcceptable();
-    const output = negotiateOutput({ accept, cbor, convertible: (target, encoding) => encoding !== "protobuf" && target.group === GROUP && target.kind === kind && VERSIONS.includes(target.version) });
-    if (!output.convert) throw notAcceptable();
-    const document = { kind, apiVersion: `${GROUP}/${output.convert.version}`, metadata: { name: component }, ...content };
-    const parameters = `;g=${GROUP};v=${output.convert.version};as=${kind}`;
-    const warning = output.convert.version === DEPRECATED ? `299 - "This version of the ${kind.toLowerCase()} endpoint is deprecated. Please use a newer version."` : undefined;
-    if (output.encoding === "cbor") return { contentType: `${MEDIA_TYPES.cbor}${parameters}`, body: cborCodec.encode(document), warning };
-    return output.encoding === "yaml" ? { contentType: `application/yaml${parameters}`, body: encodeYaml(document), warning } : { contentType: `application/json${parameters}`, body: encodeJson(document), warning };
+  function page(kind: string, asked: Parameters<ZPages>[1], text: string, content: object): ZPage {
+    const wanted = negotiate(kind, asked.accept, cbor);
+    if (wanted === "text") return { contentType: "text/plain; charset=utf-8", body: text, headers: {} };
+    const { form, version: wantedVersion, pretty } = wanted;
+    const document = { kind, apiVersion: `${GROUP}/${wantedVersion}`, metadata: { name: component }, ...content };
+    const headers: ZPage["headers"] = wantedVersion === DEPRECATED ? { warning: `299 - "This version of the ${kind.toLowerCase()} endpoint is deprecated. Please use a newer version."` } : {};
+    const contentType = `${MEDIA_TYPES[form]};g=${GROUP};v=${wantedVersion};as=${kind}`;
+    switch (form) {
+      case "cbor": return { contentType, body: cborCodec.encode(document), headers };
+      case "yaml": return { contentType, body: encodeYaml(document), headers };
+      case "json": return { contentType, body: encodeJson(document, { pretty: pretty || wantsPretty(asked) }), headers };
+    }
   }
 
-  return (path, given) => {
-    const accept = given?.trim() ?? "";
-    if (path === "/flagz") return page("Flagz", accept, `\n${component} flagz\n${WARNING}\n${sorted.map(([name, value]) => `${name}=${value}\n`).join("")}`, { flags });
+  return (path, asked) => {
+    if (path === "/flagz") return page("Flagz", asked, `\n${component} flagz\n${WARNING}\n${sorted.map(([name, value]) => `${name}=${value}\n`).join("")}`, { flags });
     if (path !== "/statusz") return undefined;
     const upSeconds = Math.floor((clock.uptimeMs() - startedUptimeMs) / 1000);
-    return page("Statusz", accept, statusText(upSeconds), { startTime: timestamp(startedMs), uptimeSeconds: upSeconds, goVersion: version.goVersion, binaryVersion, emulationVersion, paths });
+    return page("Statusz", asked, statusText(upSeconds), { startTime: timestamp(startedMs), uptimeSeconds: upSeconds, goVersion: version.goVersion, binaryVersion, emulationVersion, paths });
   };
+}
+
+type Form = "json" | "yaml" | "cbor";
+
+/** Clauses as for objects, but that each must name a page and its version, and text is one more form, which has none. Source: kubernetes v1.36 apiserver/pkg/server/flagz/negotiate */
+function negotiate(kind: string, accept: string | undefined, cbor: boolean): "text" | { readonly form: Form; readonly version: string; readonly pretty: boolean } {
+  if (accept === undefined || accept.trim() === "") return "text";
+  const forms = { json: MEDIA_TYPES.json, yaml: MEDIA_TYPES.yaml, text: "text/plain", ...(cbor && { cbor: MEDIA_TYPES.cbor }) };
+  for (const clause of parseAccept(accept)) {
+    const { params } = clause, target = targetOf(params);
+    if (["stream", "sv"].some((name) => (params.get(name) ?? "") !== "")) continue;
+    for (const [form, mediaType] of Object.entries(forms)) {
+      if (!matches(clause, mediaType)) continue;
+      if (form === "text" && target === undefined) return "text";
+      if (form !== "text" && target?.group === GROUP && target.kind === kind && VERSIONS.includes(target.version)) return { form: form as Form, version: target.version, pretty: params.get("pretty") === "1" };
+    }
+  }
+  throw notAcceptable(Object.values(forms));
 }
 
 /** Go's time.UnixDate: Fri Nov 27 21:52:33 UTC 2026; a day of one digit has a space before it. */
 function unixDate(ms: number): string {
   const [weekday = "", day = "", month, year, time] = new Date(ms).toUTCString().split(" ");
   return `${weekday.slice(0, -1)} ${month} ${day.replace(/^0/, " ")} ${time} UTC ${year}`;
-}
-
-function notAcceptable(): Error {
-  return statusError({ code: 406, reason: "NotAcceptable", message: "only the following media types are accepted: application/json, application/yaml, text/plain" });
 }

@@ -11,7 +11,7 @@ export interface Answer {
 }
 
 export function text(status: number, body: string): Answer { return { status, contentType: "text/plain; charset=utf-8", body }; }
-export function json(value: unknown): Answer { return { status: 200, contentType: "application/json", body: JSON.stringify(value) }; }
+export function json(value: unknown, status = 200): Answer { return { status, contentType: "application/json", body: JSON.stringify(value) }; }
 
 /** An error that is an answer. */
 export class AnswerError extends Error {

@@ -1,5 +1,6 @@
 /** The paths of the kubelet's server, but for those that leave HTTP (upgrades.ts). */
 import type { ZPages } from "../../../core/api/codec/zpages.ts";
+import { StatusError } from "../../../core/api/meta/status-error.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { expose } from "../../../core/observe/exposition.ts";
 import { isOfNode, isOfProbes } from "../../../core/observe/families.ts";
@@ -34,6 +35,7 @@ export interface Routed {
   /** What the request brings. */
   readonly body: () => Promise<string>;
   readonly accept?: string | undefined;
+  readonly userAgent?: string | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly exec: Exec;
@@ -54,6 +56,17 @@ const BESIDE_IT: ReadonlySet<string> = new Set(["configz", "checkpoint", "flagz"
 export function refuseDebugging([root = "", next]: readonly string[]): void {
   if (DEBUGGING.has(root) || (root === "debug" && next === "pprof")) throw new AnswerError(405, "Debug endpoints are disabled.\n");
   if (BESIDE_IT.has(root)) throw new AnswerError(404, "404 page not found\n");
+}
+
+/** What cannot be had as it is asked for is told as the API server tells it. */
+function zpageOf(path: string, { zpages, accept, userAgent, query }: Routed): Answer | undefined {
+  try {
+    const page = zpages?.(path, { accept, userAgent, pretty: query.get("pretty") ?? undefined });
+    return page && { status: 200, ...page };
+  } catch (error) {
+    if (!(error instanceof StatusError)) throw error;
+    return json(error.status, error.code);
+  }
 }
 
 /** Throws AnswerError and KubeletApiError. */
@@ -97,8 +110,8 @@ export async function route(asked: Routed): Promise<Answer> {
       break;
     case "flagz":
     case "statusz": {
-      const page = rest.length === 0 ? asked.zpages?.(`/${root}`, asked.accept) : undefined;
-      if (page) return { status: 200, ...page };
+      const page = rest.length === 0 ? zpageOf(`/${root}`, asked) : undefined;
+      if (page) return page;
       break;
     }
     case "configz": return json({ kubeletconfig: asked.configz() });

@@ -151,6 +151,7 @@ function get(path: string, { upgrade, pki: from, token, accept, encoding, port =
       ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}), ...(encoding ? { "accept-encoding": encoding } : {}), ...(upgrade ? { connection: "Upgrade", upgrade } : {}) },
     }, (response) => {
       let text = `${response.statusCode} `;
+      if (response.headers.warning !== undefined) text += `(${response.headers.warning}) `;
       if (response.headers["retry-after"] !== undefined) text += `in ${response.headers["retry-after"]} s: `;
       const body = response.headers["content-encoding"] === "gzip" ? response.pipe(createGunzip()) : response;
       if (body !== response) text += "gzip ";
@@ -198,7 +199,8 @@ test("settings and time of start, for who may see them", async () => {
   expect(await get("/flagz", { pki })).toMatch(/^200 \nkubelet flagz\nWarning: [\s\S]*\nnode-name=n1$/);
   expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36.0\n[\s\S]*\nPaths: \/statusz$/);
   expect(await get("/flagz", { pki, accept: "application/json;v=v1beta1;g=config.k8s.io;as=Flagz" })).toBe('200 {"kind":"Flagz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"kubelet"},"flags":{"node-name":"n1"}}');
-  expect(await get("/flagz", { pki, accept: "application/json" })).toBe("406 only the following media types are accepted: application/json, application/yaml, text/plain");
+  expect(await get("/flagz", { pki, accept: "application/json;v=v1alpha1;g=config.k8s.io;as=Flagz" })).toMatch(/^200 \(299 - "This version of the flagz endpoint is deprecated\. Please use a newer version\."\) \{"kind":"Flagz","apiVersion":"config\.k8s\.io\/v1alpha1"/);
+  expect(await get("/flagz", { pki, accept: "application/json" })).toBe('406 {"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"only the following media types are accepted: application/json, application/yaml, text/plain","reason":"NotAcceptable","code":406}');
   expect(await get("/statusz", { token: "good" })).toContain("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[statusz])");
 });
 

@@ -93,7 +93,7 @@ export function kubeletServer({ api, access, counts, host, port, tls, tlsForApiS
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, health, debugging: access.debugging, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, clock, log, exec, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, health, debugging: access.debugging, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, userAgent: request.headers["user-agent"], clock, log, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   async function serveUpgrade(request: IncomingMessage, socket: Parameters<Parameters<typeof httpsServer>[0]["upgrade"]>[1], { head, connection }: { readonly head: Buffer; readonly connection: Connection }): Promise<void> {
