@@ -77,4 +77,5 @@ export async function dialSecurely(socket: Duplex, { address }: Endpoint, { tls:
   return await dialTls(socket, { ca, serverName: serverName ?? address, names, alpn, insecure: serverName === undefined, signal });
 }
 
-export function keyOf({ address, port }: Endpoint, tls?: UpstreamTls): string { return `${address} ${port}${tls ? ` tls ${tls.key}` : ""}`; }
+/** An alias has connections of its own: where it may not lead, it is not to find one that is open. */
+export function keyOf({ address, port, isAlias }: Endpoint, tls?: UpstreamTls): string { return `${isAlias ? "alias " : ""}${address} ${port}${tls ? ` tls ${tls.key}` : ""}`; }
