@@ -9,6 +9,7 @@ import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { CNI_NETWORK } from "../node/network/cni-config.ts";
 import { ensureHostPorts } from "../node/network/host-ports.ts";
 import { limiting } from "../node/network/limiting.ts";
+import { loopbackGuard } from "../node/network/loopback-guard.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
 import type { Overlay } from "../node/network/overlay.ts";
 import { lostPodLinks } from "../node/network/pod-links.ts";
@@ -79,9 +80,10 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });
-  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [noNetworkPolicies({ nft, log })] };
+  const guard = loopbackGuard({ nft, clock, log: log.with({ part: "network" }) });
+  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [guard, noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
-  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [policies] };
+  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [guard, policies] };
 }
 
 function linksNow(): Link[] {

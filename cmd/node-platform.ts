@@ -40,6 +40,6 @@ export interface NodePlatform {
   /** `problem`: why there is none yet. */
   readonly network: Runnable & { readonly problem?: (() => string | undefined) | undefined };
   readonly proxy: Runnable;
-  /** NetworkPolicies, unless somebody else enforces them. */
+  /** What may pass: NetworkPolicies, unless somebody else enforces them, and nothing from elsewhere to the loopback. */
   readonly policies: readonly Runnable[];
 }

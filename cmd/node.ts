@@ -7,7 +7,7 @@
  * It knows the cluster through a client only: the server's own process, or a server elsewhere.
  */
 import { existsSync } from "node:fs";
-import { setPriority } from "node:os";
+import { networkInterfaces, setPriority } from "node:os";
 import { join, resolve } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
@@ -166,7 +166,10 @@ export function nodeParts(options: NodeOptions): NodeParts {
     onListenChange: hasBridge ? undefined : (look) => informers.of(NODES).onChange(({ object }) => { if (object.metadata.name === node.name) look(); }),
     upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
-  const ingress = nodeIngress({ client, informers, addresses: node.ips, fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics, log: log.with({ part: "ingress" }) });
+  const ingress = nodeIngress({
+    client, informers, addresses: node.ips, ownAddresses: () => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)),
+    clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics, log: log.with({ part: "ingress" }),
+  });
   const early = runtime.map(startEarly);
   return {
     early: early.map(([begun]) => begun), informers,

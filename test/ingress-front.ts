@@ -31,7 +31,7 @@ export interface FrontOptions {
 
 /** All hosts but "none" and "moved" are the endpoints'; pages of https://a.test may use "cors". */
 export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort, tls, serverName, claimed }: FrontOptions): Promise<{ readonly port: number; readonly close: () => Promise<void> }> {
-  const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock), metrics = metricsRegistry();
+  const upstreams = new Upstreams(clock, () => []), h2Upstreams = new H2Upstreams(clock, upstreams), metrics = metricsRegistry();
   const route = { labels: "one", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: "" } as const;
   const mirrors = mirrorPort === undefined ? undefined : [{ backend: { namespace: "default", service: "mirror", port: 80, weight: 1, edits: [{ on: "request", set: [{ name: "x-copy", value: "mirror" }], add: [], remove: [] }] }, share: 1 }] as const;
   const table = routeTable([

@@ -1,11 +1,13 @@
 /** What the nodes themselves are reached at: no Service of type LoadBalancer gets it, whoever may make one. Pure. */
 import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
+import { HTTP_PORT, HTTPS_PORT } from "../../core/ingress/ingress-class.ts";
 import { VXLAN_PORT } from "../../node/network/vxlan.ts";
 import type { Settings } from "../config/flags.ts";
 
-export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint = "" }: Pick<Settings, "httpsListenPort" | "kubeletPort" | "datastoreEndpoint">): ReservedPort[] {
+export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint = "", disable }: Pick<Settings, "httpsListenPort" | "kubeletPort" | "datastoreEndpoint" | "disable">): ReservedPort[] {
   return [
     { protocol: "TCP", port: httpsListenPort, why: "the API server's" }, { protocol: "TCP", port: kubeletPort, why: "the kubelet's" }, { protocol: "UDP", port: VXLAN_PORT, why: "the pod network's" },
+    ...(disable.includes("ingress") ? [] : [HTTP_PORT, HTTPS_PORT].map((port) => ({ protocol: "TCP" as const, port, why: "the ingress's" }))), // where its own Service leads to, also from other nodes
     ...etcdPorts(datastoreEndpoint).map((port) => ({ protocol: "TCP" as const, port, why: "the datastore's" })),
   ];
 }

@@ -117,6 +117,7 @@ function checkNode(node: string, request: AdmissionRequest): void {
     if (created.spec?.configSource) throw refusal(request, `node ${quoted} is not allowed to create pods with a non-nil configSource`);
     const labels = forbiddenNodeLabels(created.metadata.labels);
     if (labels.length > 0) throw refusal(request, `node ${quoted} is not allowed to set the following labels: ${labels.join(", ")}`);
+    checkPodCidrs(node, request);
   } else if (operation === "UPDATE") {
     const next = object as Node;
     const old = oldObject as Readonly<Node>;
@@ -125,7 +126,20 @@ function checkNode(node: string, request: AdmissionRequest): void {
     if (!sameValue(next.metadata.ownerReferences, old.metadata.ownerReferences)) throw refusal(request, `node ${quoted} is not allowed to modify ownerReferences`);
     const labels = forbiddenNodeLabels(next.metadata.labels, old.metadata.labels);
     if (labels.length > 0) throw refusal(request, `is not allowed to modify labels: ${labels.join(", ")}`);
+    checkPodCidrs(node, request);
   }
+}
+
+/**
+ * No kubelet says which addresses its pods have, and upstream lets it. To all other nodes it is where the packets for these go: it could be any machine's beside the cluster. What is there already,
+ * validation keeps.
+ */
+function checkPodCidrs(node: string, request: AdmissionRequest): void {
+  const has = (one: unknown): boolean => {
+    const { podCIDR, podCIDRs } = (one as Readonly<Node> | undefined)?.spec ?? {};
+    return Boolean(podCIDR) || (podCIDRs?.length ?? 0) > 0;
+  };
+  if (has(request.object) && !has(request.oldObject)) throw refusal(request, `node ${goQuote(node)} is not allowed to set podCIDRs`);
 }
 
 function checkClaim(node: string, request: AdmissionRequest): void {

@@ -92,6 +92,9 @@ describe("its Node", () => {
     ["UPDATE", node({ labels: { "x.node-restriction.kubernetes.io/a": "b" } }), node(), 'nodes "node-1" is forbidden: is not allowed to modify labels: x.node-restriction.kubernetes.io/a'],
     ["UPDATE", node(), node({ labels: { "node-role.kubernetes.io/worker": "" } }), 'nodes "node-1" is forbidden: is not allowed to modify labels: node-role.kubernetes.io/worker'],
     ["UPDATE", node({ owners: [{ uid: "x" }] }), node(), 'nodes "node-1" is forbidden: node "node-1" is not allowed to modify ownerReferences'],
+    ["CREATE", node({ spec: { podCIDRs: ["192.0.2.0/24"] } }), undefined, 'nodes "node-1" is forbidden: node "node-1" is not allowed to set podCIDRs'],
+    ["UPDATE", node({ spec: { podCIDR: "192.0.2.0/24" } }), node(), 'nodes "node-1" is forbidden: node "node-1" is not allowed to set podCIDRs'],
+    ["UPDATE", node({ spec: { podCIDRs: ["10.42.1.0/24"] } }), node({ spec: { podCIDRs: ["10.42.1.0/24"] } }), "ok"],
     ["DELETE", undefined, node(), "ok"],
   ] as const)("%s %#: %s", async (operation, object, old, answer) => expect(await ask({ operation, resource: "nodes", namespace: "", object, old, ...(object ? {} : { name: "node-1" }) })).toBe(answer));
 

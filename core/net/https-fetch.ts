@@ -42,6 +42,8 @@ export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSig
   const alarm = clock.after(timeoutMs, () => late.abort(new Error("context deadline exceeded")));
   const quit = AbortSignal.any([signal, late.signal]);
   try {
+    const scheme = /^[a-z][a-z0-9+.-]*(?=:)/i.exec(url)?.[0] ?? "";
+    if (!/^https?$/i.test(scheme)) throw new Error(`unsupported protocol scheme ${JSON.stringify(scheme)}`); // fetch would read a file
     return await fetched(call, quit).catch((error: NodeJS.ErrnoException) => {
       if (call.tls.ca === undefined || !HANDSHAKE_FAILURES.has(error.code)) throw error;
       return overOwnConnection(call, call.tls.ca, clock, quit);

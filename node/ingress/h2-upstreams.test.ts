@@ -4,6 +4,7 @@ import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
+import { Upstreams } from "./upstreams.ts";
 
 test("requests that come at once share one connection to an endpoint, also when it is made anew", async () => {
   const sessions: ServerHttp2Session[] = [];
@@ -11,7 +12,7 @@ test("requests that come at once share one connection to an endpoint, also when 
   server.on("session", (session) => void sessions.push(session));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
   const endpoint = { address: "127.0.0.1", port: (server.address() as AddressInfo).port };
-  const upstreams = new H2Upstreams(systemClock), { signal } = new AbortController();
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => [])), { signal } = new AbortController();
   const asked = async (): Promise<string> => {
     const ask = await upstreams.connect(endpoint, undefined);
     return await text((await ask({ method: "GET", target: "/", headers: [["host", "h"]] }, signal)).body);

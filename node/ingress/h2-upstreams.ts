@@ -9,8 +9,7 @@ import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import "../../core/net/unasked-streams.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
-import { dialEndpoint } from "./dial-endpoint.ts";
-import { dialSecurely, keyOf, type UpstreamTls } from "./upstreams.ts";
+import { dialSecurely, keyOf, type Upstreams, type UpstreamTls } from "./upstreams.ts";
 
 export interface Http2Response {
   readonly status: number;
@@ -32,9 +31,13 @@ const END_STREAM = 1;
 
 export class H2Upstreams {
   readonly #clock: Clock;
+  readonly #dial: Pick<Upstreams, "dial">;
   readonly #shared = new Map<string, Shared>();
 
-  constructor(clock: Clock) { this.#clock = clock; }
+  constructor(clock: Clock, dial: Pick<Upstreams, "dial">) {
+    this.#clock = clock;
+    this.#dial = dial;
+  }
 
   /** Resolves once there is a connection; the request has not been sent then. */
   async connect(endpoint: Endpoint, tls: UpstreamTls | undefined): Promise<(request: Omit<Request, "scheme">, signal: AbortSignal) => Promise<Http2Response>> {
@@ -77,7 +80,7 @@ export class H2Upstreams {
   async #open(endpoint: Endpoint, tls: UpstreamTls | undefined, forget: () => void): Promise<http2.ClientHttp2Session> {
     try {
       const { signal } = new AbortController(); // not one client's: others wait for it too
-      const plain = await dialEndpoint(endpoint, { clock: this.#clock, signal });
+      const plain = await this.#dial.dial(endpoint, signal);
       const socket = tls ? await dialSecurely(plain, endpoint, { tls, alpn: "h2", signal }) : plain;
       const session = http2.connect("http://endpoint", { createConnection: () => socket });
       session.on("error", forget).on("goaway", forget).on("close", forget);

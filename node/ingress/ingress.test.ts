@@ -17,9 +17,10 @@ import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
-import { mayBeDialled } from "./dial-endpoint.ts";
+import { mayBeDialled as isDialled, withheldRanges } from "./dial-endpoint.ts";
 import { fallbackCertificate } from "./fallback-certificate.ts";
 import { nodeIngress } from "./ingress.ts";
+import { keyOf } from "./upstreams.ts";
 
 /** This process' own, below those that the kernel hands out: the same tests may run twice on a machine. */
 const FIRST_PORT = 20_000 + (process.pid % 5_000) * 2;
@@ -75,7 +76,7 @@ const selfSigned = async (): Promise<{ key: string; cert: string }> => await fal
 beforeAll(async () => {
   api = fakeApi();
   const informers = informerFactory({ client: api.client, clock, random, log });
-  const part = nodeIngress({ client: api.client, informers, addresses: ["127.0.0.1"], ports: PORTS, fallbackCertificate: async () => ({ ...(await selfSigned()), clientCas: [] }), clock, random, metrics: metricsRegistry(), log });
+  const part = nodeIngress({ client: api.client, informers, addresses: ["127.0.0.1"], ownAddresses: () => ["192.0.2.9"], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], ports: PORTS, fallbackCertificate: async () => ({ ...(await selfSigned()), clientCas: [] }), clock, random, metrics: metricsRegistry(), log });
   life = Promise.all([informers, part].map((one) => one.run(stop.signal, () => {})));
   const echo = await backend((request, response) => {
     let body = "";
@@ -278,9 +279,12 @@ test("what changes again and again leaves nothing behind", async () => {
   expect(listening).toBeLessThan(2);
 });
 
-test("an alias: a Service of type ExternalName is reached by its name, but for what is this machine's own", async () => {
+test("an alias: a Service of type ExternalName is reached by its name, but for what is this machine's own, or a pod or a Service by its address", async () => {
+  const withheld = withheldRanges(["10.42.0.0/16", "10.43.0.0/16", "192.0.2.9", "2001:db8::9"]), mayBeDialled = (one: string): boolean => isDialled(one, withheld);
   expect(["192.0.2.1", "10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1"].map(mayBeDialled)).toEqual([true, true, true, true]);
+  expect(["10.42.0.7", "::ffff:10.42.0.7", "10.43.0.1", "192.0.2.9", "2001:db8::9"].some(mayBeDialled)).toBe(false);
   expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::", "0.0.0.0", "169.254.169.254", "fe80::1", "224.0.0.1", "nonsense"].some(mayBeDialled)).toBe(false);
+  expect(keyOf({ address: "10.42.0.7", port: 80, isAlias: true }), "nor by a connection that is open").not.toBe(keyOf({ address: "10.42.0.7", port: 80 }));
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "localhost" } } as NewObject<Service>, call);
   await ingress("alias", { rules: [{ host: "alias.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "alias", port: { number: portOf(servers[0]!) } } } }] } }] });
   await eventually(() => ask("alias.test", "/"), ({ status }) => status === 502);

@@ -12,6 +12,7 @@ import { keyOf, labelsOf, type ObjectKey, objectKey, splitKey } from "../../core
 import type { Client } from "../../core/client/client.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { CONFIG_MAPS, ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NAMESPACES, SERVICES } from "../../core/client/resources.ts";
+import { serviceRanges } from "../../core/client/service-ranges.ts";
 import { authorityOf } from "../../core/ingress/backend-tls.ts";
 import { planGateways } from "../../core/ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gateway-fronts.ts";
@@ -23,11 +24,13 @@ import { type Route, routeTable } from "../../core/ingress/route-table.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Cidr } from "../../core/net/cidr.ts";
 import { fieldReader } from "../../core/net/http1-head.ts";
 import type { TlsMaterial } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { Certificates } from "./certificates.ts";
+import { withheldRanges } from "./dial-endpoint.ts";
 import { type DoorWorld, type OpenDoor, openDoors } from "./doors.ts";
 import { Forwarder } from "./forward.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
@@ -41,6 +44,11 @@ import { Upstreams, upstreamTls } from "./upstreams.ts";
 export interface NodeIngressOptions {
   readonly client: Client;
   readonly informers: Informers;
+  /** Of this machine, as they are now, and the cluster's ranges: nothing that an alias may stand for. */
+  readonly ownAddresses: () => readonly string[];
+  readonly clusterCidrs: readonly string[];
+  /** Until the ServiceCIDRs have been heard of. */
+  readonly serviceCidrs: readonly string[];
   /** Where to listen. */
   readonly addresses: readonly string[];
   readonly ports?: { readonly http: number; readonly https: number } | undefined;
@@ -65,7 +73,9 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const { client, informers, addresses, ports = { http: HTTP_PORT, https: HTTPS_PORT }, clock, random, log } = options;
   const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES), slices = informers.of(ENDPOINT_SLICES);
   const resolver = endpointResolver(services, slices);
-  const upstreams = new Upstreams(clock), h2Upstreams = new H2Upstreams(clock);
+  const ranges = serviceRanges(informers, options.serviceCidrs);
+  const withheld = (): readonly Cidr[] => withheldRanges([...options.clusterCidrs, ...ranges.list(), ...options.ownAddresses()]);
+  const upstreams = new Upstreams(clock, withheld), h2Upstreams = new H2Upstreams(clock, upstreams);
   const certificates = new Certificates({ client, clock, random, log });
   const authorities = new ReadObjects({ client, clock, random, log }, CONFIG_MAPS, ({ data }) => authorityOf(data));
   const gateways = gatewaySource(informers);

@@ -7,6 +7,7 @@ import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { serverNameOf } from "./client-hello.ts";
 import { passthroughServer } from "./passthrough.ts";
+import { Upstreams } from "./upstreams.ts";
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => { for (const close of closing.splice(0).reverse()) await close(); });
@@ -53,7 +54,7 @@ test("a connection is joined with an endpoint's by its name; others are hung up 
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController(), under: string[] = [];
   const server = passthroughServer({
-    host: "127.0.0.1", door: port, port: 443, named: true, clock, log, connectionsMax: 2, upstreams: { begin: () => void under.push("+"), end: () => void under.push("-") },
+    host: "127.0.0.1", door: port, port: 443, named: true, clock, log, connectionsMax: 2, upstreams: Object.assign(new Upstreams(clock, () => []), { begin: () => void under.push("+"), end: () => void under.push("-") }),
     router: {
       planName: (name) => (name === "web.example" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : name.endsWith("ended.example") ? { endpoints: [{ address: "127.0.0.1", port: plain }], tls: undefined } : undefined),
       listenerOf: (name) => name, pick: (endpoints) => endpoints[0]!,
@@ -87,7 +88,7 @@ test("connections of a listener for TCP are joined with an endpoint's as they ar
   await new Promise<void>((done) => void free.close(() => done()));
   const stop = new AbortController();
   const server = passthroughServer({
-    host: "127.0.0.1", door: port, port: 25, named: false, clock, log, upstreams: { begin: () => undefined, end: () => undefined }, ends: () => true, contextFor: () => undefined, web: () => undefined,
+    host: "127.0.0.1", door: port, port: 25, named: false, clock, log, upstreams: new Upstreams(clock, () => []), ends: () => true, contextFor: () => undefined, web: () => undefined,
     router: { planName: (name) => (name === "" ? { endpoints: [{ address: "127.0.0.1", port: endpoint }], tls: undefined } : undefined), listenerOf: () => "", pick: (endpoints) => endpoints[0]! },
   });
   const { promise: ready, resolve } = Promise.withResolvers<void>();

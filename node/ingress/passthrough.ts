@@ -12,7 +12,6 @@ import { proxyBytes } from "../../core/net/proxy-bytes.ts";
 import { plainAddress } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { serverNameOf } from "./client-hello.ts";
-import { dialEndpoint } from "./dial-endpoint.ts";
 import { type Router, TRIES_MAX } from "./router.ts";
 import { dialSecurely, type Upstreams } from "./upstreams.ts";
 
@@ -29,8 +28,8 @@ export interface PassthroughOptions {
   readonly contextFor: (serverName: string) => SecureContext | undefined;
   /** Who serves this listener's connections, if it is one for HTTPS. */
   readonly web: (listener: string) => WebSeat | undefined;
-  /** Counts what is under way. */
-  readonly upstreams: Pick<Upstreams, "begin" | "end">;
+  /** Makes connections, and counts what is under way. */
+  readonly upstreams: Pick<Upstreams, "begin" | "end" | "dial">;
   readonly clock: Clock;
   readonly log: Log;
   readonly connectionsMax?: number;
@@ -80,7 +79,7 @@ export function passthroughServer({ host, door, port, named, router, ends, conte
       const endpoint = router.pick(endpoints);
       upstreams.begin(endpoint);
       try {
-        const plain = await dialEndpoint(endpoint, { clock, signal: stop.signal });
+        const plain = await upstreams.dial(endpoint, stop.signal);
         const connection = tls && (here || !named) ? await dialSecurely(plain, endpoint, { tls, alpn: undefined, signal: stop.signal }) : plain;
         return await proxyBytes(client, connection, here ? { clock } : { clock, early: hello.bytes });
       } catch (error) {

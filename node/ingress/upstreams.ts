@@ -4,6 +4,7 @@
  * A kept connection may be closed by the endpoint just as the next request is sent, and then nobody knows whether that was heard. So requests that may not be
  * sent twice only get connections that were in use a moment ago, or new ones.
  */
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { ObjectKey } from "../../core/api/meta/object-meta.ts";
 import type { BackendTls, CertificateName } from "../../core/ingress/backend-tls.ts";
@@ -11,7 +12,7 @@ import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { dialTls } from "../../core/net/dial-tls.ts";
 import { type Held, KeptConnections } from "../../core/net/kept-connections.ts";
-import { dialEndpoint } from "./dial-endpoint.ts";
+import { dialEndpoint, type Withheld } from "./dial-endpoint.ts";
 
 /** Most servers close what has been quiet for 5 s and more. */
 const KEPT = { idleMs: 4_000, perKey: 64, all: 4_096 };
@@ -30,11 +31,13 @@ export interface UpstreamTls {
 
 export class Upstreams {
   readonly #clock: Clock;
+  readonly #withheld: Withheld;
   readonly #kept: KeptConnections;
   readonly #active = new Map<string, number>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, withheld: Withheld) {
     this.#clock = clock;
+    this.#withheld = withheld;
     this.#kept = new KeptConnections(clock, KEPT);
   }
 
@@ -50,10 +53,13 @@ export class Upstreams {
   /** `fresh`: one that surely is still open. */
   async acquire(endpoint: Endpoint, { tls, fresh, signal }: { readonly tls: UpstreamTls | undefined; readonly fresh: boolean; readonly signal: AbortSignal }): Promise<Held> {
     return await this.#kept.open(keyOf(endpoint, tls), async () => {
-      const socket = await dialEndpoint(endpoint, { clock: this.#clock, signal });
+      const socket = await this.dial(endpoint, signal);
       return tls ? await dialSecurely(socket, endpoint, { tls, alpn: "http/1.1", signal }) : socket;
     }, { quietMs: fresh ? FRESH_MS : undefined });
   }
+
+  /** A new one, with nothing said on it. */
+  async dial(endpoint: Endpoint, signal: AbortSignal): Promise<Socket> { return await dialEndpoint(endpoint, { withheld: this.#withheld, clock: this.#clock, signal }); }
 
   /** Those that are idle. */
   close(): void { this.#kept.close(); }
@@ -71,4 +77,5 @@ export async function dialSecurely(socket: Duplex, { address }: Endpoint, { tls:
   return await dialTls(socket, { ca, serverName: serverName ?? address, names, alpn, insecure: serverName === undefined, signal });
 }
 
-export function keyOf({ address, port }: Endpoint, tls?: UpstreamTls): string { return `${address} ${port}${tls ? ` tls ${tls.key}` : ""}`; }
+/** An alias has connections of its own: where it may not lead, it is not to find one that is open. */
+export function keyOf({ address, port, isAlias }: Endpoint, tls?: UpstreamTls): string { return `${isAlias ? "alias " : ""}${address} ${port}${tls ? ` tls ${tls.key}` : ""}`; }

@@ -62,8 +62,9 @@ export function letPacketsThrough({ sysctl, usesV6, interfaceName, log }: Omit<H
     if (interfaceName !== undefined && sysctl.get(`net/ipv6/conf/${interfaceName}/accept_ra`) === "1") set(`net/ipv6/conf/${interfaceName}/accept_ra`, "2");
     set("net.ipv6.conf.all.forwarding", "1");
   }
-  const bridgeNetfilter = set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || set("net.bridge.bridge-nf-call-ip6tables", "1"));
-  if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node, connections to services show the node's address");
+  const filtersV6 = set("net.bridge.bridge-nf-call-ip6tables", "1"); // also without IPv6: pods of one bridge have it on their link
+  const bridgeNetfilter = set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || filtersV6);
+  if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node no network policy holds, and connections to services show the node's address");
   return { bridgeNetfilter, keep: () => kept.forEach((value, name) => void sysctl.set(name, value)) };
 }
 

@@ -77,6 +77,13 @@ test("a change is what differs, in an order the kernel takes", () => {
   expect(wholeText(one).startsWith("add table inet coracle-policy\ndelete table inet coracle-policy\nadd table inet coracle-policy\n")).toBe(true);
 });
 
+test("what has no address that a policy could name does not pass between pods of a bridge: their link's own, and what is for all of them; they find each other nonetheless", () => {
+  const forward = wholeText(plan(policy({}))).split("\n").filter((line) => line.startsWith("add rule inet coracle-policy forward ")).map((line) => line.replace("add rule inet coracle-policy forward ", ""));
+  const at = forward.indexOf("icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept");
+  expect(forward.slice(at + 1, at + 4)).toEqual(["ip6 saddr fe80::/10 drop", "ip6 daddr fe80::/10 drop", "fib daddr type { broadcast, multicast } drop"]);
+  expect(forward.slice(at + 4)).toContain("goto check-ingress");
+});
+
 test("what is written can be listed by the nft of Debian 12", () => {
   const ports = [{ port: 80 }, { port: 81, endPort: 90 }, { port: "http" }, { protocol: "SCTP" as const }];
   const text = wholeText(plan(policy({ policyTypes: ["Ingress", "Egress"], ingress: [{ ports, from: [web, { ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16"] } }] }], egress: [{ ports, to: [web] }] })));

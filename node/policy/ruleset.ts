@@ -1,7 +1,7 @@
 /**
  * The table of network policies: sets, maps and chains by name, as text for nft, whole or as what two of them differ in. Pure.
  *
- *   forward         answers pass, and what a pod sends to itself ─▶ egress maps ─▶ check-ingress ─▶ ingress maps ─▶ accepted
+ *   forward         answers pass; what no policy could say anything about does not; what a pod sends to itself passes ─▶ egress maps ─▶ check-ingress ─▶ ingress maps ─▶ accepted
  *
  * Packets of a connection that was allowed once are asked about again, those of its answers are not: a policy that changes ends what it no longer allows.
  * Traffic between a pod and its own node does not pass here, and is always allowed: probes, the node's DNS.
@@ -25,10 +25,17 @@ const AT = `inet ${POLICY_TABLE}`;
 /** Elements in one command: nft's parser takes time that grows with the length of a list. */
 const BATCH = 500;
 
+/**
+ * Policies know pods by their addresses. Each has one more, of its link, in clusters without IPv6, too, by which pods of one bridge reach each other; and what is sent to all of them has none of theirs.
+ * Networks that route between pods of one node pass neither.
+ */
+const BESIDE_POLICIES: readonly string[] = ["ip6 saddr fe80::/10 drop", "ip6 daddr fe80::/10 drop", "fib daddr type { broadcast, multicast } drop"];
+
 const FRAME_CHAINS: ReadonlyMap<string, readonly string[]> = new Map([
   ["forward", [
     "ct direction reply accept", "ct state related accept",
-    "icmpv6 type { nd-router-solicit, nd-router-advert, nd-neighbor-solicit, nd-neighbor-advert } accept", // two pods of one bridge would not find each other
+    "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept", // two pods of one bridge would not find each other
+    ...BESIDE_POLICIES,
     "ip saddr . ip daddr @self4 accept", "ip6 saddr . ip6 daddr @self6 accept",
     "ip saddr vmap @egress4", "ip6 saddr vmap @egress6", "goto check-ingress",
   ]],

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Service } from "../../core/api/gen/core.v1.ts";
+import type { Node, Service, ServicePort } from "../../core/api/gen/core.v1.ts";
 import type { Endpoint, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import { stored } from "../../test/static-informer.ts";
-import { planService, type ProxyNode } from "./desired.ts";
+import { keptPorts, planService, type ProxyNode } from "./desired.ts";
 
 const node: ProxyNode = { name: "n1", ips: ["172.30.0.1"], zone: "a" };
 
@@ -75,6 +75,17 @@ test("each family has its own cluster IP, addresses and endpoints", () => {
   expect(planService(both, slices, node).ports.map(({ family, clusterIp, externalIps, clusterBackends }) => ({ family, clusterIp, externalIps, clusterBackends }))).toEqual([
     { family: 4, clusterIp: "10.43.0.5", externalIps: ["192.0.2.1"], clusterBackends: [{ ip: "10.42.0.1", port: 8080, local: true }] },
     { family: 6, clusterIp: "fd43::5", externalIps: ["2001:db8::1"], clusterBackends: [{ ip: "fd42::2", port: 8080, local: false }] },
+  ]);
+});
+
+test("where API servers and this node's kubelet are reached is no Service's external address, whoever writes one; their other ports are", () => {
+  const kubernetes = stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "default/kubernetes", { addressType: "IPv4", ports: [{ name: "https", port: 6443, protocol: "TCP" }], endpoints: [{ addresses: ["172.30.0.9"] }, { addresses: ["172.30.0.1"] }] });
+  const own = stored<Node>("v1", "Node", "n1", { status: { addresses: [{ type: "InternalIP", address: "172.30.0.1" }, { type: "Hostname", address: "n1" }], daemonEndpoints: { kubeletEndpoint: { Port: 10_250 } } } });
+  const ports = [["a", 6443, "TCP"], ["b", 6443, "UDP"], ["c", 10_250, "TCP"], ["d", 80, "TCP"]].map(([name, port, protocol]) => ({ name, port, protocol }) as ServicePort);
+  const wanted = service({ externalIPs: ["172.30.0.9", "172.30.0.1", "192.0.2.1"], ports }, { status: { loadBalancer: { ingress: [{ ip: "172.30.0.9" }] } } });
+  const planned = planService(wanted, [], { ...node, kept: keptPorts([kubernetes], own) }).ports.map(({ portName, externalIps, loadBalancerIps }) => [portName, externalIps, loadBalancerIps]);
+  expect(planned).toEqual([
+    ["a", ["192.0.2.1"], []], ["b", ["172.30.0.9", "172.30.0.1", "192.0.2.1"], ["172.30.0.9"]], ["c", ["172.30.0.9", "192.0.2.1"], ["172.30.0.9"]], ["d", ["172.30.0.9", "172.30.0.1", "192.0.2.1"], ["172.30.0.9"]],
   ]);
 });
 

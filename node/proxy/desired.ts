@@ -12,7 +12,7 @@
  *
  * Source: kubernetes v1.36 pkg/proxy/{topology,serviceport,endpointslicecache}.go
  */
-import type { Service, ServicePort } from "../../core/api/gen/core.v1.ts";
+import type { Node, Service, ServicePort } from "../../core/api/gen/core.v1.ts";
 import type { Endpoint, EndpointPort, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import { cidrContains, type Family, formatCidr, formatIp, parseStoredCidr, parseStoredIp } from "../../core/net/cidr.ts";
 
@@ -38,6 +38,23 @@ export interface ProxyNode {
   readonly externalIps?: readonly string[] | undefined;
   /** From the node's label topology.kubernetes.io/zone. */
   readonly zone: string | undefined;
+  /** What the cluster itself is reached at. Absent: nothing. */
+  readonly kept?: KeptPorts | undefined;
+}
+
+/** TCP ports by address, which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
+export type KeptPorts = ReadonlyMap<string, ReadonlySet<number>>;
+
+/** Of the API servers, by the endpoints of default/kubernetes, and of this node's kubelet. */
+export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], own: Readonly<Node> | undefined): KeptPorts {
+  const kept = new Map<string, Set<number>>();
+  const keep = (text: string, port: number | null | undefined): void => {
+    const ip = port ? parseStoredIp(text) : undefined;
+    if (ip && port) kept.set(formatIp(ip), (kept.get(formatIp(ip)) ?? new Set<number>()).add(port));
+  };
+  for (const { ports, endpoints } of kubernetes) for (const { port } of ports ?? []) for (const { addresses } of endpoints ?? []) for (const one of addresses) keep(one, port);
+  for (const { type, address } of own?.status?.addresses ?? []) if (type.endsWith("IP")) keep(address, own?.status?.daemonEndpoints?.kubeletEndpoint?.Port);
+  return kept;
 }
 
 export interface Backend { readonly ip: string; readonly port: number; readonly local: boolean }
@@ -111,11 +128,17 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
       nodeInSourceRanges: node.ips.some(isReached),
     };
     const parts = partsOf(used, family);
+    const isNear = [...shared.externalIps, ...shared.loadBalancerIps].some((ip) => node.kept?.has(ip));
+    const free = ({ port, protocol }: Readonly<ServicePort>): Pick<PortPlan, "externalIps" | "loadBalancerIps"> | undefined => {
+      if (!isNear || protocolOf(protocol) !== "tcp") return undefined;
+      const isFree = (ip: string): boolean => !node.kept?.get(ip)?.has(port);
+      return { externalIps: shared.externalIps.filter(isFree), loadBalancerIps: shared.loadBalancerIps.filter(isFree) };
+    };
     for (const port of spec.ports ?? []) {
       const base = {
         family, namespace: metadata.namespace ?? "", service: metadata.name, portName: port.name ?? "", protocol: protocolOf(port.protocol),
         clusterIp: ofFamily([clusterIp])[0]!, port: port.port, nodePort: port.nodePort ?? 0,
-        ...shared,
+        ...shared, ...free(port),
         affinitySeconds: spec.sessionAffinity === "ClientIP" ? (spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800) : 0,
         internalLocal: spec.internalTrafficPolicy === "Local", externalLocal, preservesDestination: metadata.annotations?.[PRESERVE_DESTINATION] === "true",
       };

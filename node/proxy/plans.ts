@@ -15,7 +15,7 @@ import { planService, type PortPlan, type ProxyNode, SERVICE_NAME_LABEL, type Se
 import { LiveRuleset } from "./nftables/live-ruleset.ts";
 import { renderPort } from "./nftables/render.ts";
 
-const SLICES_BY_SERVICE: Index<EndpointSlice> = { name: "service", valuesOf: (slice) => servicesOf(slice) };
+export const SLICES_BY_SERVICE: Index<EndpointSlice> = { name: "service", valuesOf: (slice) => servicesOf(slice) };
 
 interface Deps {
   readonly services: Pick<Informer<Service>, "get">;
@@ -45,10 +45,10 @@ export class ServicePlans {
     this.#changed.add(key);
   }
 
-  /** Where this node is, and what reaches it from outside. False: that is known. */
-  placeNode({ zone, externalIps }: Pick<ProxyNode, "zone" | "externalIps">): boolean {
-    if (zone === this.#node.zone && isDeepStrictEqual(externalIps ?? [], this.#node.externalIps ?? [])) return false;
-    this.#node = { ...this.#node, zone, externalIps };
+  /** Where this node is, what reaches it from outside, and what is no Service's. False: that is known. */
+  placeNode({ zone, externalIps, kept }: Pick<ProxyNode, "zone" | "externalIps" | "kept">): boolean {
+    if (zone === this.#node.zone && isDeepStrictEqual(externalIps ?? [], this.#node.externalIps ?? []) && isDeepStrictEqual(kept ?? new Map(), this.#node.kept ?? new Map())) return false;
+    this.#node = { ...this.#node, zone, externalIps, kept };
     for (const key of this.#planned.keys()) this.#changed.add(key);
     return true;
   }

@@ -95,6 +95,17 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
 });
 
+test("an API server has its address back from a Service that was there before it was heard of", async () => {
+  await using world = start();
+  const { api, scripts, proxy } = world, front = "172.30.0.9 . tcp . 6443";
+  await proxy.whenSynced(signal);
+  await api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, externalIPs: ["172.30.0.9"], ports: [{ name: "a", port: 6443, protocol: "TCP" }] } } as never, { signal });
+  await eventually(() => scripts.join(), (all) => all.includes(front));
+  const before = scripts.length;
+  await api.client.resource(ENDPOINT_SLICES).create({ ...slice("172.30.0.9"), metadata: { name: "kubernetes", namespace: "default", labels: { "kubernetes.io/service-name": "kubernetes" } }, ports: [{ name: "https", port: 6443, protocol: "TCP" }] } as never, { signal });
+  await eventually(() => scripts.slice(before).join(), (all) => all.split("\n").some((line) => line.startsWith("delete element") && line.includes(front)));
+});
+
 test("the node is told that its proxy starts", async () => {
   await using world = start();
   await world.proxy.whenSynced(signal);

@@ -28,7 +28,8 @@ import type { Conntrack } from "./conntrack.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics, type Trigger } from "./metrics.ts";
-import { servicesOf } from "./plans.ts";
+import { keptPorts } from "./desired.ts";
+import { SLICES_BY_SERVICE, servicesOf } from "./plans.ts";
 import { Proxier } from "./proxier.ts";
 
 export interface ServiceProxyOptions {
@@ -64,6 +65,7 @@ export interface ServiceProxy extends Runnable {
 }
 
 const PROXY_TABLE = "coracle";
+const KUBERNETES = objectKey("default", "kubernetes");
 /** How long changes are gathered: a rollout changes many slices within milliseconds. */
 const GATHER_MS = 50;
 /** How often the table is looked after; upstream's syncPeriod. */
@@ -100,6 +102,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     waker.wake();
   }
 
+  function place(): void {
+    const own = nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
+    const externalIps = (own?.status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
+    if (plans.placeNode({ zone: own?.metadata.labels?.["topology.kubernetes.io/zone"], externalIps, kept: keptPorts(slices.by(SLICES_BY_SERVICE, KUBERNETES), own) })) queue();
+  }
+
   function watch(): readonly (() => void)[] {
     return [
       ranges.onChange(() => {
@@ -120,16 +128,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
         for (const key of [object, old].flatMap((slice) => (slice ? servicesOf(slice) : []))) {
           plans.change(key);
           queue();
+          if (key === KUBERNETES) place();
         }
         const triggerMs = deleted ? Number.NaN : Date.parse(object.metadata.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
         if (triggerMs > startMs && object.addressType !== "FQDN") triggers.push({ family: object.addressType === "IPv4" ? 4 : 6, ms: triggerMs });
       }),
-      nodes.onChange(({ object: { metadata, status }, deleted }) => {
-        if (metadata.name !== nodeName) return;
-        const zone = deleted ? undefined : metadata.labels?.["topology.kubernetes.io/zone"];
-        const externalIps = (status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
-        if (plans.placeNode({ zone, externalIps })) queue();
-      }),
+      nodes.onChange(({ object: { metadata } }) => { if (metadata.name === nodeName) place(); }),
     ];
   }
 

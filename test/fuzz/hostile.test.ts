@@ -62,7 +62,7 @@ describe("answers of pods", () => {
   const request = { method: "GET", target: "/", headers: [["Host", "x"]] } as const;
   const ANYBODY = { key: "", ca: undefined, serverName: undefined, names: [] };
   const throughIngress = (secure: boolean) => async (port: number, signal: AbortSignal) => {
-    const upstreams = new Upstreams(clock), endpoint = { address: "127.0.0.1", port } as never;
+    const upstreams = new Upstreams(clock, () => []), endpoint = { address: "127.0.0.1", port } as never;
     const { connection, release } = await upstreams.acquire(endpoint, { tls: secure ? ANYBODY : undefined, fresh: true, signal });
     await bytesOf((await http1Request(connection, { ...request, release }, signal)).body);
     setTimeout(() => upstreams.close(), 3);
@@ -79,7 +79,7 @@ describe("answers of pods", () => {
     ["the ingress over HTTP", HTTP1, false, throughIngress(false)],
     ["the ingress over HTTPS", HTTP1, true, throughIngress(true)],
     ["the ingress over h2c", HTTP2, false, async (port, signal) => {
-      const upstreams = new H2Upstreams(clock);
+      const upstreams = new H2Upstreams(clock, new Upstreams(clock, () => []));
       const ask = await upstreams.connect({ address: "127.0.0.1", port } as never, undefined);
       await bytesOf((await ask({ ...request, headers: [["host", "x"]] }, signal)).body).finally(() => upstreams.sweep(0));
     }],

@@ -47,6 +47,7 @@ function time(value: unknown, name: string): void {
   if (value === null) throw problem('strconv.ParseFloat: parsing "": invalid syntax');
   if (typeof value === "string" && !/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(value)) throw problem(`json: invalid number literal, trying to unmarshal ${goQuote(JSON.stringify(value))} into Number`);
   if (typeof value !== "string" && typeof value !== "number") throw wrong(value, name, "json.Number");
+  if (!Number.isFinite(Number(value))) throw problem(`strconv.ParseFloat: parsing ${goQuote(String(value))}: value out of range`); // it would never come
 }
 
 function record(value: unknown, name: string, type: string): Readonly<Record<string, unknown>> {

@@ -3,7 +3,7 @@
  *
  *   Services, Nodes, EndpointSlices ─▶ planLoadBalancer ─▶ status.loadBalancer.ingress, or why there is none
  *
- * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. What the ingress wants, the Service of a single Gateway has not, however old it is.
+ * A port can be had once on a node: the oldest Service that wants it has it, and the others wait; so they do for an older one's node port. What the ingress wants, the Service of a single Gateway has not, however old it is.
  * Ports the cluster itself is reached at are not given away.
  */
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
@@ -28,6 +28,8 @@ export interface LoadBalancerWorld {
   readonly slices: readonly Readonly<EndpointSlice>[];
   /** All Services that are ours to serve, this one among them. */
   readonly rivals: readonly Readonly<Service>[];
+  /** Services of type NodePort that have such a one, as "TCP 30080". */
+  readonly nodePortsAt: (port: string) => readonly Readonly<Service>[];
   readonly reserved: readonly ReservedPort[];
 }
 
@@ -38,13 +40,15 @@ export function isOurs({ spec, metadata }: Readonly<Service>): boolean {
   return spec?.type === "LoadBalancer" && spec.loadBalancerClass === undefined && metadata.deletionTimestamp === undefined;
 }
 
-export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, rivals, reserved }: LoadBalancerWorld): LoadBalancerPlan {
+export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, rivals, nodePortsAt, reserved }: LoadBalancerWorld): LoadBalancerPlan {
   const rivalsAt = byPort(rivals);
   for (const { protocol = "TCP", port } of service.spec?.ports ?? []) {
     const kept = reserved.find((one) => one.protocol === protocol && one.port === port);
     if (kept) return { refusal: `port ${port}/${protocol} of the nodes is ${kept.why}` };
     const first = firstOf([...rivalsAt.get(`${protocol} ${port}`) ?? []]);
     if (first && keyOf(first) !== keyOf(service)) return { refusal: `port ${port}/${protocol} of the nodes is used by service ${keyOf(first)}` };
+    const older = nodePortsAt(`${protocol} ${port}`).find((one) => compareText(ageOf(one), ageOf(service)) < 0);
+    if (older) return { refusal: `port ${port}/${protocol} of the nodes is the node port of service ${keyOf(older)}` };
   }
   const local = service.spec?.externalTrafficPolicy === "Local" ? nodesWithEndpoints(slices) : undefined;
   const wanted = service.spec?.loadBalancerIP;
@@ -76,6 +80,13 @@ function firstOf(rivals: readonly Readonly<Service>[]): Readonly<Service> | unde
   const hasIngress = rivals.some(isIngressService);
   return rivals.filter((one) => !hasIngress || isIngressService(one) || !isFrontService(one)).toSorted(byAge)[0];
 }
+
+/** "TCP 30080" for each of its node ports, if it is a Service for these. */
+export function nodePortsOf({ spec }: Readonly<Service>): string[] {
+  return spec?.type === "NodePort" ? (spec.ports ?? []).flatMap(({ protocol = "TCP", nodePort }) => (nodePort ? [`${protocol} ${nodePort}`] : [])) : [];
+}
+
+function ageOf(service: Readonly<Service>): string { return `${service.metadata.creationTimestamp ?? ""} ${keyOf(service)}`; }
 
 /** Of one second, who has an address already keeps it. */
 function byAge(a: Readonly<Service>, b: Readonly<Service>): number {

@@ -14,7 +14,7 @@ test("a port has one Service, the oldest that wants it, whatever the order", () 
       spec: { type: "LoadBalancer", ipFamilies: ["IPv4"], ports: Array.from({ length: random.integer(1, 2) }, () => ({ port: random.pick([80, 443, 53, 6443]), protocol: random.pick(["TCP", "UDP"]) })) },
     }));
     const reserved = [{ protocol: "TCP" as const, port: 6443, why: "the API server's" }];
-    const plan = (one: Service, rivals: readonly Service[]) => planLoadBalancer(one, { nodes, slices: [], rivals, reserved });
+    const plan = (one: Service, rivals: readonly Service[]) => planLoadBalancer(one, { nodes, slices: [], rivals, nodePortsAt: () => [], reserved });
     const given = services.filter((one) => "ingress" in plan(one, services));
     const ports = given.flatMap(({ spec }) => [...new Set(spec.ports!.map(({ port, protocol }) => `${port}/${protocol}`))]);
     expect(new Set(ports).size, `seed ${seed}`).toBe(ports.length);

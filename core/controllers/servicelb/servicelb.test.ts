@@ -43,10 +43,12 @@ test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalan
   ["a port that a service of the same second has got", {}, { rivals: [{ ...service("zoo"), status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } }] }, "port 80/TCP of the nodes is used by service default/zoo"],
   ["a port of the ingress's, whatever is older: a Gateway with a Service of its own is reached inside the cluster then", {}, { rivals: [gatewayService("2025-01-01T00:00:00Z"), ingressService] }, "port 80/TCP of the nodes is used by service kube-system/coracle-ingress"],
   ["a port that nobody but a younger Gateway wants", {}, { rivals: [gatewayService("2027-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
+  ["an older service's node port", { ports: [{ port: 30_080, protocol: "TCP" }] }, { nodePortsAt: (port: string) => (port === "TCP 30080" ? [service("nodes", { type: "NodePort" }, "2025-01-01T00:00:00Z")] : []) }, "port 30080/TCP of the nodes is the node port of service default/nodes"],
+  ["a younger service's node port", { ports: [{ port: 30_080, protocol: "TCP" }] }, { nodePortsAt: () => [service("nodes", { type: "NodePort" }, "2027-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
   ["the same port of another protocol", {}, { rivals: [service("old", { ports: [{ port: 80, protocol: "UDP" }] }, "2025-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
 ])("%s", (_, spec, world, expected) => {
   const web = service("web", spec);
-  const plan = planLoadBalancer(web, { nodes: NODES_2, slices: [], reserved: RESERVED, ...world, rivals: [web, ...(world.rivals ?? [])] });
+  const plan = planLoadBalancer(web, { nodes: NODES_2, slices: [], nodePortsAt: () => [], reserved: RESERVED, ...world, rivals: [web, ...(world.rivals ?? [])] });
   expect("refusal" in plan ? plan.refusal : plan.ingress.map(({ ip }) => ip)).toEqual(expected);
 });
 
@@ -68,6 +70,19 @@ test("the addresses follow the nodes, and a port goes to who waited for it", () 
     const second = await services.get({ metadata: { name: "b-second", namespace: "default" } }, call);
     await services.update({ ...second, spec: { ...second.spec, type: "ClusterIP" } }, call);
     await eventually(() => ips("b-second"), (all) => all.length === 0);
+  }));
+
+test("a node port of an older Service is waited for", () =>
+  withControllers((deps) => [serviceLbController({ ...deps, reserved: RESERVED })], async (api, call) => {
+    const services = api.client.resource(SERVICES), ports = [{ port: 30_080, protocol: "TCP", nodePort: 30_080 }] as ServicePort[];
+    const has = (): boolean => api.all(SERVICES).some(({ metadata, status }) => metadata.name === "web" && status?.loadBalancer?.ingress?.length);
+    await api.client.resource(NODES).create(NODES_2[1]!, call);
+    const older = await services.create({ ...service("a-nodes", { type: "NodePort", ports }), metadata: { name: "a-nodes", namespace: "default" } }, call);
+    await services.create({ ...service("web", { ports: [{ port: 30_080, protocol: "TCP" }] }), metadata: { name: "web", namespace: "default" } }, call);
+    await eventually(() => api.all(EVENTS).map(({ message }) => message ?? ""), (all) => all.some((one) => one.endsWith("is the node port of service default/a-nodes")));
+    expect(has()).toBe(false);
+    await services.delete(older, {}, call);
+    await eventually(has, (one) => one);
   }));
 
 test("what becomes of a load balancer is told, and once that there is no node for it", () =>
@@ -100,6 +115,6 @@ test("of Services with very many ports each port is looked at as often as of oth
   const ports = (n: number): ServicePort[] => Array.from({ length: n }, (_, i) => ({ port: i + 1000, protocol: "TCP" }));
   expect(growth((n, reads) => {
     const [web, other] = ["web", "zoo"].map((name) => service(name, { ports: reads.of(ports(n)) })) as [Service, Service];
-    planLoadBalancer(web, { nodes: NODES_2, slices: [], reserved: [], rivals: [web, other] });
+    planLoadBalancer(web, { nodes: NODES_2, slices: [], nodePortsAt: () => [], reserved: [], rivals: [web, other] });
   })).toBeLessThan(3);
 });

@@ -17,11 +17,12 @@ import type { Index } from "../../client/informer.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../client/resources.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isOurs, planLoadBalancer, type ReservedPort } from "./plan.ts";
+import { isOurs, nodePortsOf, planLoadBalancer, type ReservedPort } from "./plan.ts";
 
 const SERVICE_NAME = "kubernetes.io/service-name";
 const SLICES: Index<EndpointSlice> = { name: "service of slice", valuesOf: (slice) => serviceKey(slice) ?? [] };
 const OURS: Index<Service> = { name: "load balanced", valuesOf: (service) => (isOurs(service) ? ["yes"] : []) };
+const NODE_PORTS: Index<Service> = { name: "node port", valuesOf: nodePortsOf };
 
 export interface ServiceLbOptions extends Pick<ControllerDeps, "client" | "informers" | "events"> { readonly reserved: readonly ReservedPort[] }
 
@@ -76,7 +77,7 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
     workers: 1,
     watches: [
       // What one Service gives up another may have waited for
-      mapped(services, ({ object, old }) => [keyOf(object), ...(isOurs(object) || (old !== undefined && isOurs(old)) ? ours() : [])]),
+      mapped(services, ({ object, old, deleted }) => [keyOf(object), ...(isOurs(object) || (old !== undefined && isOurs(old)) || isOtherPort(object, deleted ? undefined : old) ? ours() : [])]),
       mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual(relevant(object), relevant(old)) ? ours() : [])),
       mapped(slices, ({ object }) => (serviceKey(object) ?? []).filter((key) => services.get(key)?.spec?.externalTrafficPolicy === "Local")),
     ],
@@ -88,7 +89,7 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
         if (before !== undefined) await remove(before, service, signal);
         return;
       }
-      const plan = planLoadBalancer(service, { nodes: [...nodes.list()], slices: slices.by(SLICES, key), rivals: services.by(OURS, "yes"), reserved });
+      const plan = planLoadBalancer(service, { nodes: [...nodes.list()], slices: slices.by(SLICES, key), rivals: services.by(OURS, "yes"), nodePortsAt: (port) => services.by(NODE_PORTS, port), reserved });
       if ("refusal" in plan) {
         balanced.delete(key);
         warnOnce(service, "SyncLoadBalancerFailed", `Error syncing load balancer: failed to ensure load balancer: ${plan.refusal}`);
@@ -98,6 +99,9 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
     },
   };
 }
+
+/** Others of its node ports are taken, or free. */
+function isOtherPort(object: Readonly<Service>, old: Readonly<Service> | undefined): boolean { return nodePortsOf(object).join() !== (old === undefined ? "" : nodePortsOf(old).join()); }
 
 /** Heartbeats change no address. */
 function relevant({ metadata, spec, status }: Readonly<Node>): unknown {

@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { oldNftDiesOf } from "../../test/old-nft.ts";
+import { systemClock as clock } from "../../core/lifecycle/clock.ts";
+import { silentLog as log } from "../../core/observe/log.ts";
+import { loopbackGuard, loopbackGuardText } from "./loopback-guard.ts";
+
+test("nothing reaches the loopback from elsewhere, but for answers and what was addressed to a port of the host", () => {
+  expect(loopbackGuardText().split("\n").filter((line) => line.startsWith("add rule")).map((line) => line.replace("add rule ip coracle-loopback input ", ""))).toEqual([
+    'iifname "lo" accept', "ip daddr != 127.0.0.0/8 accept", "ct state established,related accept", "ct status dnat accept", "counter drop",
+  ]);
+  expect(oldNftDiesOf(loopbackGuardText())).toEqual([]);
+});
+
+test("what somebody has flushed is written again; what is there is left alone", async () => {
+  let there: string | undefined, times = 0;
+  const stop = new AbortController();
+  const nft = { chain: async () => there, apply: async (text: string) => { there = text; times++; } };
+  const quick = { ...clock, every: (ms: number, signal: AbortSignal) => clock.every(ms / 3_000, signal) };
+  const life = loopbackGuard({ nft, clock: quick, log }).run(stop.signal, () => undefined);
+  await expect.poll(() => times).toBe(1);
+  await clock.sleep(50, stop.signal);
+  expect(times).toBe(1);
+  there = "chain input {}"; // as flushed
+  await expect.poll(() => times).toBe(2);
+  stop.abort();
+  await life;
+});

@@ -1,0 +1,45 @@
+/**
+ * What listens on this machine's loopback is for this machine alone. The portmap plug-in lets pods' bridge carry 127.0.0.0/8 (`route_localnet`), so that host ports answer there, too; a pod that may
+ * write frames of its own reached everything else there as well: databases without a password, the kubelet's and the proxy's own ports.
+ *
+ * A table of its own, whoever makes the pods' network: others use portmap, too.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/kubelet_network_linux.go (KUBE-FIREWALL)
+ */
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import type { Log } from "../../core/observe/log.ts";
+import type { Nft } from "../os/exec-nft.ts";
+
+const TABLE = "coracle-loopback";
+/** Somebody may have flushed it. */
+const VERIFY_MS = 30_000;
+
+/** Answers pass, and what was addressed to another port of the host before. IPv6 lets no other machine's packets to ::1. Pure. */
+export function loopbackGuardText(): string {
+  const at = `ip ${TABLE}`;
+  return [
+    `add table ${at}`, `delete table ${at}`, `add table ${at}`, `add chain ${at} input { type filter hook input priority -5; }`,
+    `add rule ${at} input iifname "lo" accept`, `add rule ${at} input ip daddr != 127.0.0.0/8 accept`,
+    `add rule ${at} input ct state established,related accept`, `add rule ${at} input ct status dnat accept`, `add rule ${at} input counter drop`,
+  ].map((line) => `${line}\n`).join("");
+}
+
+export function loopbackGuard({ nft, clock, log }: { readonly nft: Pick<Nft, "apply" | "chain">; readonly clock: Clock; readonly log: Log }): Runnable {
+  return {
+    name: "loopback guard",
+    async run(signal, ready) {
+      let failed = false; // told once
+      for await (const _ of clock.every(VERIFY_MS, signal)) {
+        try {
+          if (!(await nft.chain("ip", TABLE, "input", { signal }))?.includes("drop")) await nft.apply(loopbackGuardText(), { signal });
+          failed = false;
+        } catch (error) {
+          if (!failed && !signal.aborted) log.warn("this machine's loopback cannot be kept from pods", { error });
+          failed = true;
+        }
+        ready();
+      }
+    },
+  };
+}
