@@ -8,17 +8,18 @@ test("memory is given back when it is quiet: after work, after much was let go, 
   const clock = new SimulatedClock();
   const stop = new AbortController();
   const told: string[] = [];
-  let cpuMs = 0, kept = 0;
+  let cpuMs = 0, waitedMs = 0, kept = 0;
   const life = giveBack({
-    clock, cpuMs: () => cpuMs,
+    clock, cpuMs: () => cpuMs, waitedMs: () => waitedMs,
     forget: () => { const bytes = kept; kept = 0; return bytes; },
     collect: () => void told.push(`${clock.uptimeMs() / 1000} s: collected`),
     shrink: () => void told.push(`${clock.uptimeMs() / 1000} s: shrunk`),
   }).run(stop.signal, () => undefined);
-  /** So many seconds, with so much work in each ten. */
-  const pass = async (seconds: number, workMs: number): Promise<void> => {
+  /** So many seconds, with so much work in each ten, and so much waiting for a processor. */
+  const pass = async (seconds: number, workMs: number, waitMs = 0): Promise<void> => {
     for (let i = 0; i < seconds / 10; i++) {
       cpuMs += workMs;
+      waitedMs += waitMs;
       await clock.run(10_000);
     }
   };
@@ -42,6 +43,10 @@ test("memory is given back when it is quiet: after work, after much was let go, 
   await pass(60, 10_000);
   await pass(80, 2_000); // a thousand nodes at rest
   expect(told.splice(0)).toEqual(["540 s: collected", "600 s: collected"]);
+  await pass(200, 2_000, 7_000); // others have most of the machine, and it is as busy as it can be
+  expect(told.splice(0)).toEqual([]);
+  await pass(20, 100);
+  expect(told.splice(0)).toEqual(["820 s: shrunk"]);
   stop.abort();
   await clock.run(10_000);
   await life;

@@ -9,6 +9,8 @@ export interface GiveBackOptions {
   readonly clock: Clock;
   /** Processor time of all threads of this process so far. */
   readonly cpuMs: () => number;
+  /** How long it has waited for a processor so far; 0 where nobody tells. Who waits is not at rest, however little he gets done beside others. */
+  readonly waitedMs: () => number;
   /** Lets go of what has not been asked for since this was last called. Returns about how many bytes. */
   readonly forget: () => number;
   /** Takes garbage away now; some ten milliseconds for each 100 MB. */
@@ -32,17 +34,17 @@ const STARTED_MS = 60_000;
 /** So much work was worth being compiled for: to do that again must not be what all time goes into. */
 const SHRINK_CPU_MS = 60_000;
 
-export function giveBack({ clock, cpuMs, forget, collect, shrink }: GiveBackOptions): Runnable {
+export function giveBack({ clock, cpuMs, waitedMs, forget, collect, shrink }: GiveBackOptions): Runnable {
   async function run(signal: AbortSignal, ready: () => void): Promise<void> {
     ready();
     const startMs = clock.uptimeMs();
-    let seenMs = cpuMs(), collectedMs = 0, shrunkMs: number | undefined;
+    let wantedMs = cpuMs() + waitedMs(), collectedMs = 0, shrunkMs: number | undefined;
     let bytes = 0, tick = 0;
     for await (const _ of clock.every(PERIOD_MS, signal)) {
       if (tick++ % FORGET_EVERY === 0) bytes += forget();
-      const nowMs = cpuMs();
-      const busy = (nowMs - seenMs) / PERIOD_MS;
-      seenMs = nowMs;
+      const nowMs = cpuMs(), wanted = nowMs + waitedMs();
+      const busy = (wanted - wantedMs) / PERIOD_MS;
+      wantedMs = wanted;
       if (busy >= CALM_CPU || tick === 1) continue;
       const isQuiet = busy < QUIET_CPU, times = isQuiet ? 1 : CALM_TIMES;
       if (isQuiet && (shrunkMs === undefined ? clock.uptimeMs() - startMs >= STARTED_MS : nowMs - shrunkMs >= SHRINK_CPU_MS)) {

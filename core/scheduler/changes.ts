@@ -71,7 +71,7 @@ function conditions({ status }: Readonly<Node>): Record<string, string> {
 
 const POD_UPDATES: readonly (readonly [event: string, has: (pod: Readonly<Pod>, old: Readonly<Pod>) => boolean])[] = [
   ["PodLabel", (pod, old) => !Bun.deepEquals(labelsOf(pod), labelsOf(old))],
-  ["PodScaleDown", (pod, old) => asksForLess(podRequests(old), podRequests(pod))],
+  ["PodScaleDown", (pod, old) => (pod.spec !== old.spec || pod.status !== old.status) && asksForLess(podRequests(old), podRequests(pod))],
   ["PodSchedulingGatesEliminated", (pod, old) => (pod.spec.schedulingGates ?? []).length === 0 && (old.spec.schedulingGates ?? []).length > 0],
   ["PodToleration", (pod, old) => (pod.spec.tolerations ?? []).length !== (old.spec.tolerations ?? []).length],
   ["PodGeneratedResourceClaim", (pod, old) => !Bun.deepEquals(pod.status?.resourceClaimStatuses, old.status?.resourceClaimStatuses) || !Bun.deepEquals(pod.status?.extendedResourceClaimStatus, old.status?.extendedResourceClaimStatus)],

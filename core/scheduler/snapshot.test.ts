@@ -2,8 +2,10 @@ import { expect, test } from "vitest";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { parseLabelSelector } from "../api/meta/label-selector.ts";
 import { node, pod } from "../../test/scheduling-cluster.ts";
+import type { Kind } from "./kinds.ts";
 import type { PodQuery } from "./pod-index.ts";
-import { Snapshot } from "./snapshot.ts";
+import { podRequests } from "./pod-requests.ts";
+import { countsTheSame, Snapshot } from "./snapshot.ts";
 
 /** Numbers that are the same in every run. */
 function dice(seed: number): (sides: number) => number {
@@ -111,6 +113,43 @@ test("what a pod asks for in vain is free again once it is said to be infeasible
     return snapshot.node("n")?.requested["cpu"];
   };
   expect([requested("Deferred"), requested("Infeasible"), requested("Deferred")]).toEqual([1900, 500, 1900]);
+});
+
+test("a pod's first statuses change nothing of its node: what that was found to say of others holds", () => {
+  const snapshot = new Snapshot();
+  snapshot.setNode(node("n"));
+  const bound = pod("p", { cpu: "100m", nodeName: "n", metadata: { generation: 1 } });
+  const having = (status: object): Pod => ({ ...bound, status: { containerStatuses: [{ name: "c", ...status }] } }) as unknown as Pod;
+  snapshot.setPod(bound);
+  const kind = {} as Kind;
+  const said = snapshot.node("n")!.saying(kind);
+  snapshot.setPod(having({ ready: false }));
+  snapshot.setPod(having({ ready: true }));
+  expect(snapshot.node("n")!.saying(kind)).toBe(said);
+  snapshot.setPod(having({ ready: true, resources: { requests: { cpu: "200m" } } }));
+  expect(snapshot.node("n")!.saying(kind)).not.toBe(said);
+  expect(snapshot.node("n")!.requested["cpu"]).toBe(200);
+});
+
+test.each([1, 2, 3])("pods that count the same ask for the same, whatever their statuses tell (seed %d)", (seed) => {
+  const roll = dice(seed);
+  const amount = (): object => (roll(2) === 0 ? {} : { requests: { cpu: `${roll(3)}00m` } });
+  const statuses = (names: readonly string[]): readonly object[] => names.flatMap((name) => (roll(3) === 0 ? [] : [{ name, ...(roll(3) === 0 && { allocatedResources: { cpu: `${roll(3)}00m` } }), ...(roll(2) === 0 && { resources: amount() }) }]));
+  const made = pod("p", { nodeName: "n", metadata: { generation: 1 } });
+  const whole = roll(2) === 0 ? { resources: { requests: { cpu: "100m" } } } : {};
+  const spec = { ...made.spec, containers: ["a", "b"].map((name) => ({ ...made.spec.containers[0], name, resources: { requests: { cpu: "100m" } } })), initContainers: [{ name: "s", image: "i", restartPolicy: "Always", resources: { requests: { cpu: "100m" } } }], ...whole };
+  const any = (): Pod => ({
+    ...made, spec,
+    status: { conditions: roll(2) === 0 ? [] : [{ type: "PodResizePending", status: "True", reason: "Infeasible" }], containerStatuses: statuses(roll(2) === 0 ? ["a", "b"] : ["b", "a"]), initContainerStatuses: statuses(["s"]), ...(roll(3) === 0 && { resources: amount() }) },
+  }) as unknown as Pod;
+  let alike = 0;
+  for (let i = 0; i < 2_000; i++) {
+    const [before, after] = [any(), any()];
+    if (!countsTheSame(before, after)) continue;
+    alike++;
+    expect(podRequests(after)).toEqual(podRequests(before));
+  }
+  expect(alike).toBeGreaterThan(5);
 });
 
 test("zones take turns, and zones of one name in two regions are two", () => {

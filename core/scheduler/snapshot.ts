@@ -207,11 +207,12 @@ export function countsTheSame(before: Readonly<Pod>, after: Readonly<Pod>): bool
   return before.metadata.generation !== undefined && before.metadata.generation === after.metadata.generation
     && before.metadata.deletionTimestamp === after.metadata.deletionTimestamp
     && Bun.deepEquals(before.metadata.labels, after.metadata.labels)
-    && Bun.deepEquals(resizing(before), resizing(after));
+    && ((before.spec === after.spec && before.status === after.status) || Bun.deepEquals(resizing(before), resizing(after)));
 }
 
+/** Statuses that tell of no amounts are as if they were not there yet: a pod's first ones change nothing. */
 function resizing({ spec, status }: Readonly<Pod>): unknown {
-  const held = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(spec.resources && status ? [status] : [])].map(({ allocatedResources, resources }) => [allocatedResources, resources?.requests]);
+  const held = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(spec.resources && status ? [{ ...status, name: undefined }] : [])].flatMap(({ name, allocatedResources, resources }) => (allocatedResources || resources ? [[name, allocatedResources, resources?.requests]] : []));
   return [isResizeInfeasible(status), held];
 }
 

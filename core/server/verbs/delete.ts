@@ -86,11 +86,12 @@ export async function deleteCollection(scope: Scope): Promise<Answer> {
 
 /** `shown`: what plug-ins are told was asked for, of an object as it was found. */
 function deletingOptions(scope: Scope, query: DeleteQuery, shown: (found: Readonly<ApiObject>) => DeleteQuery): DeletingOptions {
-  const { context, signal } = writeOptions(scope, "DELETE", query);
+  const plain = writeOptions(scope, "DELETE", query);
   return {
-    context, signal,
+    context: plain.context, signal: plain.signal,
     async ask(object, found) {
-      const { admit, validate } = writeOptions(scope, "DELETE", shown(found));
+      const asked = shown(found);
+      const { admit, validate } = asked === query ? plain : writeOptions(scope, "DELETE", asked);
       await admit(undefined, object);
       await validate!(object, object);
     },
