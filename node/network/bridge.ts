@@ -4,7 +4,7 @@
  */
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
 import type { Netlink } from "../os/netlink.ts";
-import { BRIDGE } from "./cni-config.ts";
+import { BRIDGE } from "../os/pod-bridge.ts";
 import { macFor } from "./vxlan-plan.ts";
 
 /** Returns its index. */

@@ -6,8 +6,8 @@
  * The default routes are the bridge plug-in's to add: then its result names their gateway, and Multus writes that to the pod's network-status (of a route
  * that is asked of the address plug-in it would write `<nil>`). Masquerading is not the plugin's business but masquerade.ts', which knows the whole cluster.
  */
+import { BRIDGE } from "../os/pod-bridge.ts";
 
-export const BRIDGE = "cni0";
 /** The network's name, by which libcni files what it did. */
 export const CNI_NETWORK = "coracle";
 export const CNI_FILE = "10-coracle.conflist";

@@ -8,7 +8,7 @@
  * Source: Calico does both: https://github.com/projectcalico/calico/blob/master/felix/rules/static.go (VXLAN)
  */
 import { parseIp } from "../../core/net/cidr.ts";
-import { BRIDGE } from "./cni-config.ts";
+import { BRIDGE } from "../os/pod-bridge.ts";
 import { VNI } from "./vxlan.ts";
 
 const GUARD_TABLE = "coracle-tunnel";

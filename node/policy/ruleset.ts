@@ -6,6 +6,8 @@
  * Packets of a connection that was allowed once are asked about again, those of its answers are not: a policy that changes ends what it no longer allows.
  * Traffic between a pod and its own node does not pass here, and is always allowed: probes, the node's DNS.
  */
+import { BRIDGE } from "../os/pod-bridge.ts";
+
 export interface NamedSet {
   readonly kind: "set" | "map";
   readonly definition: string;
@@ -25,20 +27,16 @@ const AT = `inet ${POLICY_TABLE}`;
 /** Elements in one command: nft's parser takes time that grows with the length of a list. */
 const BATCH = 500;
 
-/**
- * Policies know pods by their addresses. Each has one more, of its link, in clusters without IPv6, too, by which pods of one bridge reach each other; and what is sent to all of them has none of theirs.
- * Networks that route between pods of one node pass neither.
- */
-const BESIDE_POLICIES: readonly string[] = ["ip6 saddr fe80::/10 drop", "ip6 daddr fe80::/10 drop", "fib daddr type { broadcast, multicast } drop"];
-
 const FRAME_CHAINS: ReadonlyMap<string, readonly string[]> = new Map([
   ["forward", [
     "ct direction reply accept", "ct state related accept",
     "icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept", // two pods of one bridge would not find each other
-    ...BESIDE_POLICIES,
+    `iifname "${BRIDGE}" oifname "${BRIDGE}" jump within-bridge`,
     "ip saddr . ip daddr @self4 accept", "ip6 saddr . ip6 daddr @self6 accept",
     "ip saddr vmap @egress4", "ip6 saddr vmap @egress6", "goto check-ingress",
   ]],
+  // Policies know pods by their addresses. Each has one more, of its link, in clusters without IPv6, too; and what is sent to all pods has none of theirs. Networks that route between pods of one node pass neither.
+  ["within-bridge", ["ip6 saddr fe80::/10 drop", "ip6 daddr fe80::/10 drop", "fib daddr type { broadcast, multicast } drop"]],
   ["check-ingress", ["ip daddr vmap @ingress4", "ip6 daddr vmap @ingress6", "accept"]],
 ]);
 
