@@ -66,7 +66,7 @@ export function fakeApi({ clock = systemClock }: { readonly clock?: Clock } = {}
     if (next.metadata.resourceVersion && next.metadata.resourceVersion !== old.metadata.resourceVersion) throw conflict(at, old.metadata.name);
     if (next.metadata.uid && next.metadata.uid !== old.metadata.uid) throw conflict(at, old.metadata.name, `Precondition failed: UID in precondition: ${next.metadata.uid}, UID in object meta: ${old.metadata.uid}`);
     let object = structuredClone(next);
-    if (subresource === "status") object = { ...structuredClone(old), status: object["status"], metadata: { ...structuredClone(old.metadata), labels: object.metadata.labels, annotations: object.metadata.annotations } as never };
+    if (subresource === "status") object = { ...structuredClone(old), status: object["status"], metadata: { ...structuredClone(old.metadata), labels: object.metadata.labels, annotations: object.metadata.annotations, finalizers: object.metadata.finalizers } as never };
     else if (subresource === "finalize") object = { ...structuredClone(old), spec: object["spec"] };
     else if (old["status"] !== undefined && subresource === "") object["status"] = structuredClone(old["status"]);
     object.metadata = { ...object.metadata, uid: old.metadata.uid, creationTimestamp: old.metadata.creationTimestamp, deletionTimestamp: old.metadata.deletionTimestamp, deletionGracePeriodSeconds: old.metadata.deletionGracePeriodSeconds, resourceVersion: old.metadata.resourceVersion };

@@ -118,3 +118,15 @@ test("of Services with very many ports each port is looked at as often as of oth
     planLoadBalancer(web, { nodes: NODES_2, slices: [], nodePortsAt: () => [], reserved: [], rivals: [web, other] });
   })).toBeLessThan(3);
 });
+
+test("a Service that another cluster's cloud held may go, but not one of somebody else's class", () =>
+  withControllers((deps) => [serviceLbController({ ...deps, reserved: RESERVED })], async (api, call) => {
+    const services = api.client.resource(SERVICES);
+    const held = (name: string, spec: Partial<ServiceSpec> = {}): NewObject<Service> => ({ ...service(name, spec), metadata: { name, namespace: "default", finalizers: ["service.kubernetes.io/load-balancer-cleanup", "example.com/own"] } });
+    const finalizers = (name: string) => api.all(SERVICES).find(({ metadata }) => metadata.name === name)?.metadata.finalizers;
+    const made = await Promise.all([held("theirs", { loadBalancerClass: "example.com/lb" }), held("goes"), held("stays")].map((one) => services.create(one, call)));
+    for (const one of made.slice(0, 2)) await services.delete(one, {}, call);
+    await eventually(() => finalizers("goes"), (all) => all?.join() === "example.com/own");
+    expect(finalizers("theirs")).toHaveLength(2);
+    expect(finalizers("stays")).toHaveLength(2);
+  }));

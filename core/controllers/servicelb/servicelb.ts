@@ -20,6 +20,8 @@ import type { ControllerDeps } from "../deps.ts";
 import { isOurs, nodePortsOf, planLoadBalancer, type ReservedPort } from "./plan.ts";
 
 const SERVICE_NAME = "kubernetes.io/service-name";
+/** Cloud controllers hold a Service with it until its load balancer is gone. Ours leave nothing behind, but a Service may come with it from another cluster. */
+const CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup";
 const SLICES: Index<EndpointSlice> = { name: "service of slice", valuesOf: (slice) => serviceKey(slice) ?? [] };
 const OURS: Index<Service> = { name: "load balanced", valuesOf: (service) => (isOurs(service) ? ["yes"] : []) };
 const NODE_PORTS: Index<Service> = { name: "node port", valuesOf: nodePortsOf };
@@ -52,6 +54,13 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
     if (now !== undefined && now.spec?.type !== "LoadBalancer") await publish(now, [], signal);
     recorder.event(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer");
     balanced.delete(keyOf(service));
+  }
+
+  /** Whom nobody else answers for may go. */
+  async function release(service: Readonly<Service>, signal: AbortSignal): Promise<void> {
+    const { finalizers = [] } = service.metadata;
+    if (service.spec?.loadBalancerClass !== undefined || !finalizers.includes(CLEANUP_FINALIZER)) return;
+    await serviceClient.updateStatus({ ...service, metadata: { ...service.metadata, finalizers: finalizers.filter((one) => one !== CLEANUP_FINALIZER) } }, { signal });
   }
 
   async function ensure(service: Readonly<Service>, ingress: readonly LoadBalancerIngress[], signal: AbortSignal): Promise<void> {
@@ -87,6 +96,7 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
         refused.delete(key);
         const before = balanced.get(key) ?? (service?.spec?.type !== "LoadBalancer" && service?.status?.loadBalancer?.ingress?.length ? service : undefined);
         if (before !== undefined) await remove(before, service, signal);
+        if (service !== undefined) await release(services.get(key) ?? service, signal);
         return;
       }
       const plan = planLoadBalancer(service, { nodes: [...nodes.list()], slices: slices.by(SLICES, key), rivals: services.by(OURS, "yes"), nodePortsAt: (port) => services.by(NODE_PORTS, port), reserved });
