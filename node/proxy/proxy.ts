@@ -84,7 +84,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
   const triggers: Trigger[] = []; // of the endpoint changes that wait
-  const changed = { services: new Set<ObjectKey>(), slices: 0 }; // since the last sync began
+  const changed = { services: new Set<ObjectKey>(), slices: 0 }; // since the last plan
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
@@ -163,11 +163,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
 
   /** What differs, to the kernel; then to all who want to know. */
   async function sync(signal: AbortSignal): Promise<void> {
+    await proxier.plan();
     const triggered = triggers.splice(0);
     changed.services.clear();
     changed.slices = 0;
     tellPending();
-    await proxier.sync(signal);
+    await proxier.write(signal);
     const locals = plans.local();
     serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
     health.updated();
