@@ -25,10 +25,10 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import type { Conntrack } from "./conntrack.ts";
+import { keptPorts, KUBERNETES } from "./desired.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics, type Trigger } from "./metrics.ts";
-import { keptPorts } from "./desired.ts";
 import { SLICES_BY_SERVICE, servicesOf } from "./plans.ts";
 import { Proxier } from "./proxier.ts";
 
@@ -65,7 +65,6 @@ export interface ServiceProxy extends Runnable {
 }
 
 const PROXY_TABLE = "coracle";
-const KUBERNETES = objectKey("default", "kubernetes");
 /** How long changes are gathered: a rollout changes many slices within milliseconds. */
 const GATHER_MS = 50;
 /** How often the table is looked after; upstream's syncPeriod. */
