@@ -57,7 +57,7 @@ lock() {
   mkdir -p "${LOCK_FILE%/*}"
   if ! claim; then
     other=$(cat "$LOCK_FILE" 2>/dev/null || true)
-    ! tr '\0' ' ' <"/proc/${other:-none}/cmdline" 2>/dev/null | grep -q 'install\.sh' || fail "another installation is under way, process $other: wait until it has ended"
+    ! tr '\0' ' ' 2>/dev/null <"/proc/${other:-none}/cmdline" | grep -q 'install\.sh' || fail "another installation is under way, process $other: wait until it has ended"
     rm -f "$LOCK_FILE" # of one that was killed
     claim || fail "$LOCK_FILE cannot be written"
   fi

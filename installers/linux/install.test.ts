@@ -86,7 +86,7 @@ sed -i "s|version) |&mkfifo $1/begun; until [ -e $1/go ]; do sleep 0.1; done; |"
 sh installers/linux/install.sh --node-name first >/dev/null & until [ -p "$1/begun" ]; do sleep 0.1; done
 sh installers/linux/install.sh --node-name second 2>&1 | sed "s/$!/PID/"; touch "$1/go"; wait $!
 cat /etc/coracle/coracle.args; ls /run/coracle-install.pid 2>&1 | grep -c 'o such file'
-sleep 1000 & for pid in $! 2147483647 ''; do echo "$pid" >/run/coracle-install.pid; sh installers/linux/install.sh --node-name after >/dev/null; cat /etc/coracle/coracle.args; rm /etc/coracle/coracle.args; done
+sleep 1000 & for pid in $! 2147483647 ''; do echo "$pid" >/run/coracle-install.pid; sh installers/linux/install.sh --node-name after 2>&1 >/dev/null; cat /etc/coracle/coracle.args; rm /etc/coracle/coracle.args; done
 touch /run/coracle-install.pid; sh installers/linux/uninstall.sh | grep install.pid`);
   expect(out.trimEnd().split(/ *\n/)).toEqual([
     "[coracle] another installation is under way, process PID: wait until it has ended", "'server' '--node-name' 'first'", "1",

@@ -19,8 +19,9 @@ import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { mayBeDialled as isDialled, withheldRanges } from "./dial-endpoint.ts";
 import { fallbackCertificate } from "./fallback-certificate.ts";
+import { H2Upstreams } from "./h2-upstreams.ts";
 import { nodeIngress } from "./ingress.ts";
-import { keyOf } from "./upstreams.ts";
+import { keyOf, Upstreams } from "./upstreams.ts";
 
 /** This process' own, below those that the kernel hands out: the same tests may run twice on a machine. */
 const FIRST_PORT = 20_000 + (process.pid % 5_000) * 2;
@@ -285,6 +286,9 @@ test("an alias: a Service of type ExternalName is reached by its name, but for w
   expect(["10.42.0.7", "::ffff:10.42.0.7", "10.43.0.1", "192.0.2.9", "2001:db8::9"].some(mayBeDialled)).toBe(false);
   expect(["127.0.0.1", "::1", "::ffff:127.0.0.1", "::ffff:7f00:1", "::", "0.0.0.0", "169.254.169.254", "fe80::1", "224.0.0.1", "nonsense"].some(mayBeDialled)).toBe(false);
   expect(keyOf({ address: "10.42.0.7", port: 80, isAlias: true }), "nor by a connection that is open").not.toBe(keyOf({ address: "10.42.0.7", port: 80 }));
+  const own = new Upstreams(clock, () => withheld), refused = "192.0.2.9 has no address that may be used";
+  await expect(own.dial({ address: "192.0.2.9", port: 80, isAlias: true }, call.signal)).rejects.toThrow(refused);
+  await expect(new H2Upstreams(clock, own).connect({ address: "192.0.2.9", port: 80, isAlias: true }, undefined)).rejects.toThrow(refused);
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "localhost" } } as NewObject<Service>, call);
   await ingress("alias", { rules: [{ host: "alias.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "alias", port: { number: portOf(servers[0]!) } } } }] } }] });
   await eventually(() => ask("alias.test", "/"), ({ status }) => status === 502);

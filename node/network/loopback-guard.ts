@@ -29,10 +29,12 @@ export function loopbackGuard({ nft, clock, log }: { readonly nft: Pick<Nft, "ap
   return {
     name: "loopback guard",
     async run(signal, ready) {
+      let written = false; // what is there at the start may be another version's
       let failed = false; // told once
       for await (const _ of clock.every(VERIFY_MS, signal)) {
         try {
-          if (!(await nft.chain("ip", TABLE, "input", { signal }))?.includes("drop")) await nft.apply(loopbackGuardText(), { signal });
+          if (!written || !(await nft.chain("ip", TABLE, "input", { signal }))?.includes("drop")) await nft.apply(loopbackGuardText(), { signal });
+          written = true;
           failed = false;
         } catch (error) {
           if (!failed && !signal.aborted) log.warn("this machine's loopback cannot be kept from pods", { error });

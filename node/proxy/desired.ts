@@ -14,6 +14,7 @@
  */
 import type { Node, Service, ServicePort } from "../../core/api/gen/core.v1.ts";
 import type { Endpoint, EndpointPort, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import { objectKey } from "../../core/api/meta/object-meta.ts";
 import { cidrContains, type Family, formatCidr, formatIp, parseStoredCidr, parseStoredIp } from "../../core/net/cidr.ts";
 
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
@@ -45,7 +46,10 @@ export interface ProxyNode {
 /** TCP ports by address, which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
 export type KeptPorts = ReadonlyMap<string, ReadonlySet<number>>;
 
-/** Of the API servers, by the endpoints of default/kubernetes, and of this node's kubelet. */
+/** The Service whose endpoints are the API servers. */
+export const KUBERNETES = objectKey("default", "kubernetes");
+
+/** Of the API servers, by the slices of KUBERNETES, and of this node's kubelet. */
 export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], own: Readonly<Node> | undefined): KeptPorts {
   const kept = new Map<string, Set<number>>();
   const keep = (text: string, port: number | null | undefined): void => {

@@ -59,9 +59,11 @@ export class Proxier {
   /** Whether anything has changed since the last sync. */
   get isStale(): boolean { return this.plans.isStale || this.#rangesChanged; }
 
-  /** Throws if the kernel does not have all of it. */
-  async sync(signal: AbortSignal): Promise<void> {
-    await this.plans.plan(breather(this.#deps.clock)); // ten thousand Services are a second's work
+  /** What has changed, and what does meanwhile: ten thousand Services are a second's work, during which others have their turn. */
+  async plan(): Promise<void> { await this.plans.plan(breather(this.#deps.clock)); }
+
+  /** What is planned. Throws if the kernel does not have all of it. */
+  async write(signal: AbortSignal): Promise<void> {
     if (this.#rangesChanged) for (const family of FAMILIES) this.#tables[family].reframe({ serviceCidrs: this.#deps.ranges.of(family) });
     this.#rangesChanged = false;
     for (const family of FAMILIES) if (family === 4 || this.#usesV6() || this.plans.rulesets[6].size > 0) await this.#write(family, signal);

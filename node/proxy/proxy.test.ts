@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { zpages } from "../../core/api/codec/zpages.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
-import { systemClock } from "../../core/lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
@@ -17,7 +17,7 @@ import { proxyMetrics } from "./metrics.ts";
 
 const { signal } = new AbortController();
 
-function start() {
+function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
   const api = fakeApi();
   const stop = new AbortController();
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
@@ -37,7 +37,7 @@ function start() {
     }, names: async () => undefined, chain: async () => "jump services" },
     conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
     events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
-    clock: systemClock, log: silentLog, metrics,
+    clock, log: silentLog, metrics,
   });
   const ended = Promise.all([informers.run(stop.signal, () => {}), proxy.run(stop.signal, () => {})]);
   return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, refuseNextDeletion: () => { refuseDeletion = true; }, hold: () => { held = Promise.withResolvers(); }, release: () => held?.resolve(), async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
@@ -93,6 +93,24 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("goto udp-endpoints/2"));
   await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "z1" } } } as never, { signal });
   await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
+});
+
+test("what changes while others are planned waits for nothing once it is written", async () => {
+  let passed = 0, asked: (() => void) | undefined;
+  const clock: Clock = { ...systemClock, uptimeMs: () => { asked?.(); return (passed += asked ? 20 : 0) + systemClock.uptimeMs(); } }; // once all are there each takes its slice
+  await using world = start({ clock });
+  const { api, scripts, metrics, proxy } = world, services = api.client.resource(SERVICES);
+  const numbered = (i: number) => services.create({ ...web, metadata: { ...web.metadata, name: `s${i}` }, spec: { ...web.spec, ports: [{ name: "dns", port: i, protocol: "UDP" }] } } as never, { signal });
+  await proxy.whenSynced(signal);
+  world.hold();
+  await numbered(1);
+  await eventually(() => scripts.join(), (all) => all.includes("10.43.0.5 . udp . 1 "));
+  for (let i = 2; i <= 100; i++) await numbered(i);
+  let times = 0;
+  asked = () => { if (++times === 20) void numbered(1000); };
+  world.release();
+  await eventually(() => scripts.join(), (all) => all.includes("10.43.0.5 . udp . 1000 "));
+  await eventually(() => metrics.render(), (text) => text.includes("kubeproxy_sync_proxy_rules_service_changes_pending 0\n"));
 });
 
 test("an API server has its address back from a Service that was there before it was heard of", async () => {

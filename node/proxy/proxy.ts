@@ -25,10 +25,10 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import type { Conntrack } from "./conntrack.ts";
+import { keptPorts, KUBERNETES } from "./desired.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics, type Trigger } from "./metrics.ts";
-import { keptPorts } from "./desired.ts";
 import { SLICES_BY_SERVICE, servicesOf } from "./plans.ts";
 import { Proxier } from "./proxier.ts";
 
@@ -65,7 +65,6 @@ export interface ServiceProxy extends Runnable {
 }
 
 const PROXY_TABLE = "coracle";
-const KUBERNETES = objectKey("default", "kubernetes");
 /** How long changes are gathered: a rollout changes many slices within milliseconds. */
 const GATHER_MS = 50;
 /** How often the table is looked after; upstream's syncPeriod. */
@@ -84,7 +83,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
   const triggers: Trigger[] = []; // of the endpoint changes that wait
-  const changed = { services: new Set<ObjectKey>(), slices: 0 }; // since the last sync began
+  const changed = { services: new Set<ObjectKey>(), slices: 0 }; // since the last plan
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
@@ -163,11 +162,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
 
   /** What differs, to the kernel; then to all who want to know. */
   async function sync(signal: AbortSignal): Promise<void> {
+    await proxier.plan();
     const triggered = triggers.splice(0);
     changed.services.clear();
     changed.slices = 0;
     tellPending();
-    await proxier.sync(signal);
+    await proxier.write(signal);
     const locals = plans.local();
     serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
     health.updated();

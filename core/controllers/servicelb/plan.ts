@@ -28,7 +28,7 @@ export interface LoadBalancerWorld {
   readonly slices: readonly Readonly<EndpointSlice>[];
   /** All Services that are ours to serve, this one among them. */
   readonly rivals: readonly Readonly<Service>[];
-  /** Services of type NodePort that have such a one, as "TCP 30080". */
+  /** Services that have such a node port, as "TCP 30080". */
   readonly nodePortsAt: (port: string) => readonly Readonly<Service>[];
   readonly reserved: readonly ReservedPort[];
 }
@@ -81,9 +81,9 @@ function firstOf(rivals: readonly Readonly<Service>[]): Readonly<Service> | unde
   return rivals.filter((one) => !hasIngress || isIngressService(one) || !isFrontService(one)).toSorted(byAge)[0];
 }
 
-/** "TCP 30080" for each of its node ports, if it is a Service for these. */
+/** "TCP 30080" for each of its node ports, whatever its type and whoever serves that, and for the one where its health is told. */
 export function nodePortsOf({ spec }: Readonly<Service>): string[] {
-  return spec?.type === "NodePort" ? (spec.ports ?? []).flatMap(({ protocol = "TCP", nodePort }) => (nodePort ? [`${protocol} ${nodePort}`] : [])) : [];
+  return [...spec?.ports ?? [], { nodePort: spec?.healthCheckNodePort, protocol: "TCP" }].flatMap(({ protocol = "TCP", nodePort }) => (nodePort ? [`${protocol} ${nodePort}`] : []));
 }
 
 function ageOf(service: Readonly<Service>): string { return `${service.metadata.creationTimestamp ?? ""} ${keyOf(service)}`; }

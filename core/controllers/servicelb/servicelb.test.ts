@@ -72,12 +72,16 @@ test("the addresses follow the nodes, and a port goes to who waited for it", () 
     await eventually(() => ips("b-second"), (all) => all.length === 0);
   }));
 
-test("a node port of an older Service is waited for", () =>
+test.each<[string, Partial<ServiceSpec>]>([
+  ["of type NodePort", { type: "NodePort", ports: [{ port: 30_080, protocol: "TCP", nodePort: 30_080 }] as ServicePort[] }],
+  ["of type LoadBalancer, whoever serves that", { loadBalancerClass: "else.where/lb", ports: [{ port: 80, protocol: "TCP", nodePort: 30_080 }] as ServicePort[] }],
+  ["which tells of its health there", { loadBalancerClass: "else.where/lb", externalTrafficPolicy: "Local", healthCheckNodePort: 30_080 }],
+])("a node port of an older Service is waited for: %s", (_, spec) =>
   withControllers((deps) => [serviceLbController({ ...deps, reserved: RESERVED })], async (api, call) => {
-    const services = api.client.resource(SERVICES), ports = [{ port: 30_080, protocol: "TCP", nodePort: 30_080 }] as ServicePort[];
+    const services = api.client.resource(SERVICES);
     const has = (): boolean => api.all(SERVICES).some(({ metadata, status }) => metadata.name === "web" && status?.loadBalancer?.ingress?.length);
     await api.client.resource(NODES).create(NODES_2[1]!, call);
-    const older = await services.create({ ...service("a-nodes", { type: "NodePort", ports }), metadata: { name: "a-nodes", namespace: "default" } }, call);
+    const older = await services.create({ ...service("a-nodes", spec), metadata: { name: "a-nodes", namespace: "default" } }, call);
     await services.create({ ...service("web", { ports: [{ port: 30_080, protocol: "TCP" }] }), metadata: { name: "web", namespace: "default" } }, call);
     await eventually(() => api.all(EVENTS).map(({ message }) => message ?? ""), (all) => all.some((one) => one.endsWith("is the node port of service default/a-nodes")));
     expect(has()).toBe(false);

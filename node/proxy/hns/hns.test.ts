@@ -157,6 +157,18 @@ test("the proxy follows services, pods and the network", async () => {
   await running;
 });
 
+test("where an API server is reached is no Service's external address on Windows either", async () => {
+  const hcn = fakeHcn(), none = staticInformer(), stop = new AbortController();
+  const network = { id: hcn.createNetwork({ Name: "coracle", Type: "Overlay" }).ID, type: "Overlay" as const, sourceVip: "10.42.7.254", hostMac: "00-15-5D-00-00-01", remoteSubnets: OVERLAY.remoteSubnets };
+  const slice = (service: string, address: string) => stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", `default/${service}`, { metadata: { labels: { "kubernetes.io/service-name": service } }, addressType: "IPv4", ports: [{ name: "", port: 6443, protocol: "TCP" }], endpoints: [{ addresses: [address], conditions: { ready: true } }] });
+  const services = staticInformer(stored<Service>("v1", "Service", "default/web", { spec: { clusterIPs: ["10.43.0.80"], externalIPs: ["192.168.1.9", "192.0.2.1"], ports: [{ port: 6443, protocol: "TCP" }] } })), slices = staticInformer(slice("kubernetes", "192.168.1.9"), slice("web", "10.42.1.9"));
+  const informers = { of: (ref: unknown) => (ref === SERVICES ? services : ref === ENDPOINT_SLICES ? slices : none) } as unknown as Informers;
+  const running = hnsProxy({ informers, nodeName: "win", nodeIps: ["192.168.1.10"], network: () => network, onNetworkChange: () => undefined, hcn: () => hcn, clock: systemClock, log: silentLog, metrics: metricsRegistry() }).run(stop.signal, () => {});
+  expect((await eventually(() => hcn.loadBalancers().flatMap(({ FrontendVIPs = [] }) => FrontendVIPs), (all) => all.length > 1)).toSorted()).toEqual(["10.43.0.80", "192.0.2.1"]);
+  stop.abort();
+  await running;
+});
+
 test("a Windows node tells how its proxy is: late while it has no network, and by which means it works", async () => {
   const hcn = fakeHcn();
   const services = staticInformer<Service>(), nodes = staticInformer(), none = staticInformer<EndpointSlice>();
