@@ -13,3 +13,19 @@ test("work goes on until its slice is used up; then what waits has its turn", as
   expect(others).toBe(1);
   expect(breathe()).toBeUndefined();
 });
+
+test("several that work at the same time have one slice of time, not one each", async () => {
+  let upMs = 0, others = 0;
+  const breathe = breather({ uptimeMs: () => upMs });
+  const worked: number[] = []; // by turns that others had before
+  const turn = (): void => { if (++others < 20) setImmediate(turn); };
+  setImmediate(turn);
+  await Promise.all(Array.from({ length: 8 }, async () => {
+    for (let i = 0; i < 10; i++) {
+      upMs++;
+      worked[others] = (worked[others] ?? 0) + 1;
+      await breathe();
+    }
+  }));
+  expect(Math.max(...worked.filter(Boolean))).toBeLessThan(30);
+});

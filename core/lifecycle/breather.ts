@@ -3,6 +3,8 @@
  *
  *   const breathe = breather(clock);
  *   for (const part of parts) { work(part); await breathe(); }
+ *
+ * Several that work on it at the same time share one: they wait together, and their slice is one.
  */
 import type { Clock } from "./clock.ts";
 
@@ -14,8 +16,12 @@ export type Breathe = () => Promise<void> | undefined;
 
 export function breather(clock: Pick<Clock, "uptimeMs">): Breathe {
   let sinceMs = clock.uptimeMs();
+  let waiting: Promise<void> | undefined;
   return () => {
-    if (clock.uptimeMs() - sinceMs < SLICE_MS) return undefined;
-    return new Promise<void>((resolve) => void setImmediate(resolve)).then(() => { sinceMs = clock.uptimeMs(); });
+    if (waiting || clock.uptimeMs() - sinceMs < SLICE_MS) return waiting;
+    return (waiting = new Promise<void>((resolve) => void setImmediate(resolve)).then(() => {
+      sinceMs = clock.uptimeMs();
+      waiting = undefined;
+    }));
   };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { memoryStore } from "../../../storage/memory.ts";
+import type { Revision } from "../../../storage/store.ts";
 import { type Clock, systemClock, timestamp } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import { WatchCache } from "../generic/watch-cache.ts";
@@ -47,4 +48,25 @@ test("events go when their time since the last write is over, and nothing else d
   stop.abort();
   tick.resolve();
   await Promise.all(running);
+});
+
+test("while thousands of events go others have their turn", async () => {
+  const store = await memoryStore(), stop = new AbortController();
+  const cache = new WatchCache(store, systemClock);
+  const reading = cache.run(stop.signal, () => undefined, silentLog);
+  for (let i = 0; i < 2000; i++) await store.put(`${KEY}e${i}`, { metadata: { name: `e${i}`, namespace: "default", creationTimestamp: timestamp(START_MS) } }, 0);
+  await cache.fresh(stop.signal);
+  let upMs = 0, turns = 0, isOver = false;
+  const left = async (): Promise<number> => (await store.list({ prefix: KEY })).rows.length;
+  const turn = (): void => { turns++; if (!isOver) setImmediate(turn); };
+  const slow = { ...store, delete: async (key: string, revision: Revision) => { upMs++; return await store.delete(key, revision); } };
+  const clock: Clock = { ...systemClock, uptimeMs: () => upMs, nowMs: () => START_MS + 7_200_000, async *every() { yield; } };
+  setImmediate(turn);
+  await eventExpiry({ store: slow, cache, ttlMs: 3_600_000, clock, log: silentLog }).run(stop.signal, () => undefined);
+  const had = turns;
+  isOver = true;
+  expect(await left()).toBe(0);
+  expect(had).toBeGreaterThan(10);
+  stop.abort();
+  await reading;
 });

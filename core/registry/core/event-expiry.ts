@@ -7,6 +7,7 @@
  */
 import { parseTime } from "../../api/meta/time.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { breather } from "../../lifecycle/breather.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
@@ -47,10 +48,13 @@ export function eventExpiry({ store, cache, ttlMs, clock, log }: Deps): Runnable
   }
 
   async function forget(keys: readonly (readonly [string, Revision])[], signal: AbortSignal): Promise<void> {
-    for (let at = 0; at < keys.length && !signal.aborted; at += DELETES_MAX)
+    const breathe = breather(clock); // no delete waits for the disk
+    for (let at = 0; at < keys.length && !signal.aborted; at += DELETES_MAX) {
+      await breathe();
       await Promise.all(keys.slice(at, at + DELETES_MAX).map(async ([key, revision]) => await store.delete(key, revision).catch((error: unknown) => {
         if (!(error instanceof StoreError) || error.code !== "conflict") throw error; // written again, or forgotten by another server
       })));
+    }
   }
 
   return {

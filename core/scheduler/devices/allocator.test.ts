@@ -5,7 +5,7 @@ import { node, stored } from "../../../test/scheduling-cluster.ts";
 import { compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import { Allocated } from "./allocated.ts";
 import { allocationResult } from "./allocation-result.ts";
-import { allocate } from "./allocator.ts";
+import { allocate, Selected } from "./allocator.ts";
 import { poolsFor } from "./pools.ts";
 
 const DRIVER = "gpu.example.com";
@@ -32,7 +32,7 @@ function allocated(devices: object, slices: readonly ResourceSlice[], { taken = 
   const wanted = claim(devices);
   let looks = 0;
   const found = allocate([wanted], on, poolsFor(on, slices), {
-    allocated: state, classOf: (name) => classes[name], isLate: () => ++looks > 100, listAttributes,
+    allocated: state, classOf: (name) => classes[name], isLate: () => ++looks > 100, selected: new Selected(), listAttributes,
     selector(expression) {
       const compiled = compileDeviceSelector(expression, deviceEnvironment(listAttributes));
       if ("problem" in compiled) throw new Error(compiled.problem);

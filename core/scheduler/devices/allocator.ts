@@ -7,16 +7,16 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
  */
 import type { Node } from "../../api/gen/core.v1.ts";
-import type { DeviceClass, DeviceRequest, DeviceSubRequest, DeviceTaint, DeviceToleration, ExactDeviceRequest, ResourceClaim } from "../../api/gen/resource.v1.ts";
+import type { Device, DeviceClass, DeviceRequest, DeviceSubRequest, DeviceTaint, DeviceToleration, ExactDeviceRequest, ResourceClaim } from "../../api/gen/resource.v1.ts";
 import { errorText } from "../../api/meta/error-text.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, subQuantity } from "../../api/meta/quantity.ts";
 import type { CompiledSelector } from "../../cel/device-selector.ts";
-import { addTo, type Allocated, type DeviceId, deviceId } from "./allocated.ts";
+import { addTo, type Allocated, type DeviceId } from "./allocated.ts";
 import { consumedBy, fits } from "./capacity.ts";
 import { type Constraint, constraintOf } from "./constraints.ts";
-import { type Pool, type PoolDevice, reaches } from "./pools.ts";
+import { type NamedDevice, type Pool, type PoolDevice, reaches } from "./pools.ts";
 
 /** Devices one claim may have. Source: resource/v1 AllocationResultsMaxSize */
 const RESULTS_MAX = 32;
@@ -43,13 +43,28 @@ export interface Wanted extends Pick<ExactDeviceRequest, "selectors" | "tolerati
   readonly all: readonly Candidate[] | undefined;
 }
 
-interface Candidate extends PoolDevice { readonly pool: Pool; readonly id: DeviceId }
+interface Candidate extends NamedDevice { readonly pool: Pool }
+
+/** Which devices the selectors of a class and of a request pick: that is the same on every node that can reach a device. */
+export class Selected {
+  readonly #known = new Map<DeviceClass["spec"]["selectors"], Map<Wanted["selectors"], Map<Device, boolean>>>();
+
+  by({ class: { spec }, selectors }: Pick<Wanted, "class" | "selectors">): Map<Device, boolean> {
+    let ofClass = this.#known.get(spec.selectors);
+    if (!ofClass) this.#known.set(spec.selectors, (ofClass = new Map()));
+    let found = ofClass.get(selectors);
+    if (!found) ofClass.set(selectors, (found = new Map()));
+    return found;
+  }
+}
 
 export interface AllocatorDeps {
   readonly allocated: Allocated;
   readonly classOf: (name: string) => Readonly<DeviceClass> | undefined;
   /** Throws the problem of an expression that is none. */
   readonly selector: (expression: string) => CompiledSelector;
+  /** One for all nodes that are thought about together. */
+  readonly selected: Selected;
   readonly isLate: () => boolean;
   /** Attributes of devices may be lists. */
   readonly listAttributes?: boolean | undefined;
@@ -77,7 +92,7 @@ class Search {
   /** By device, the claims that are to have it. */
   readonly #taken = new Map<DeviceId, Set<number>>();
   readonly #sharing = new Map<DeviceId, Map<string, Quantity>[]>();
-  readonly #matches = new Map<Wanted, Map<DeviceId, boolean>>();
+  readonly #selected = new Map<Wanted, Map<Device, boolean>>();
   /** What is left of the counters of a pool. */
   readonly #counters = new Map<Pool, Map<string, Quantity>>();
   #steps = 0;
@@ -130,7 +145,7 @@ class Search {
 
   *#candidates(): Iterable<Candidate> {
     for (const pool of this.#pools)
-      for (const { device, slice } of pool.devices) yield { device, slice, pool, id: deviceId(pool.driver, pool.name, device.name) };
+      for (const { device, slice, id } of pool.devices) yield { device, slice, pool, id };
   }
 
   #claim(at: number): Outcome {
@@ -223,15 +238,15 @@ class Search {
   }
 
   #isSelected(candidate: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): boolean {
-    let known = this.#matches.get(wanted);
-    if (!known) this.#matches.set(wanted, (known = new Map()));
-    let selected = known.get(candidate.id);
-    if (selected === undefined) known.set(candidate.id, (selected = this.#select(candidate, wanted, claim)));
-    return selected;
+    const { device, slice } = candidate;
+    let known = this.#selected.get(wanted);
+    if (!known) this.#selected.set(wanted, (known = this.#deps.selected.by(wanted)));
+    let selected = known.get(device);
+    if (selected === undefined) known.set(device, (selected = this.#select(candidate, wanted, claim)));
+    return selected && (slice.spec.perDeviceNodeSelection !== true || reaches(device, this.#node));
   }
 
-  #select({ device, slice, pool }: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): boolean {
-    const { driver } = pool;
+  #select({ device, pool: { driver } }: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): boolean {
     const { allowMultipleAllocations, attributes, capacity } = device;
     const sources = [[`class ${wanted.class.metadata.name}`, wanted.class.spec.selectors ?? []], [`claim ${keyOf(claim)}`, wanted.selectors ?? []]] as const;
     for (const [whose, selectors] of sources)
@@ -239,7 +254,7 @@ class Search {
         const selector = attempt(() => this.#deps.selector(cel?.expression ?? ""), `${whose}: selector #${i}: CEL compile error`);
         if (!attempt(() => selector.matches({ driver, allowMultipleAllocations, attributes, capacity }), `${whose}: selector #${i}: CEL runtime error`)) return false;
       }
-    return slice.spec.perDeviceNodeSelection !== true || reaches(device, this.#node);
+    return true;
   }
 
   #takeCounters({ pool, device }: Candidate): boolean {
@@ -268,7 +283,7 @@ class Search {
     if (left) return left;
     this.#counters.set(pool, (left = new Map()));
     for (const [set, counters] of pool.counters) for (const [name, { value }] of Object.entries(counters)) addTo(left, `${set}/${name}`, parseQuantity(value));
-    for (const { device } of pool.everywhere) if (this.#deps.allocated.isUsed(deviceId(pool.driver, pool.name, device.name))) this.#count({ pool, device }, -1);
+    for (const { device, id } of pool.everywhere) if (this.#deps.allocated.isUsed(id)) this.#count({ pool, device }, -1);
     return left;
   }
 }

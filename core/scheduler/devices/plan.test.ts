@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
-import type { ResourceClaim } from "../../api/gen/resource.v1.ts";
+import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { candidate, node, pod, schedulingCluster, stored } from "../../../test/scheduling-cluster.ts";
+import type { CompiledSelector } from "../../cel/device-selector.ts";
 import { ClaimBinder } from "./claim-binder.ts";
 import { devicePlan, dynamicResources } from "./dynamic-resources.ts";
 import type { DevicePlan } from "./plan.ts";
+import { type Pool, poolsFor } from "./pools.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const using = pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "c" }] });
@@ -122,4 +124,25 @@ test.each<[what: string, conditions: readonly object[], nowMs: number, status: s
   const bound = binder.bind({ pod: using, claims: [{ claim: held, allocation: undefined, made: true }] }, { timeoutMs: 60_000, waiting: () => {}, waited: (wait) => void waits.push(wait), signal: stop.signal });
   expect(await bound.then(() => undefined, (error: Error) => error.message)).toBe(message);
   expect(waits).toEqual([{ status, ms: expect.any(Number) as number, devices: [{ driver: "d", hasConditions: true }] }]);
+});
+
+test("what selectors say of a device that all nodes reach is asked once, not for each node", () => {
+  const spec = { driver: "d", allNodes: true, devices: ["x", "y", "z"].map((name) => ({ name })) };
+  const slice = stored("resource.k8s.io/v1", "ResourceSlice", "s", { spec: { ...spec, pool: { name: "p", generation: 1, resourceSliceCount: 1 } } });
+  const picky = claim(undefined, { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu", selectors: [{ cel: { expression: "false" } }] } }] } });
+  const cluster = schedulingCluster({ nodes: Array.from({ length: 20 }, (_, i) => node(`n${i}`)), objects: [...classes, picky, slice] });
+  let asked = 0;
+  const selector = (): CompiledSelector => ({ maxCost: 0n, matches: () => { asked++; return false; } });
+  const plan = devicePlan(candidate(using), { ...cluster, devices: { ...cluster.devices, selector } }) as DevicePlan;
+  for (const one of cluster.nodes()) expect(plan.on(one.node)).toEqual({ reason: "cannot allocate all claims" });
+  expect(asked).toBe(3);
+});
+
+test("a pool is the same for all nodes only where all of its slices are", () => {
+  const slice = (name: string, pool: string, rest: object): ResourceSlice => stored("resource.k8s.io/v1", "ResourceSlice", name, { spec: { driver: "d", pool: { name: pool, generation: 1, resourceSliceCount: 2 }, devices: [{ name }], ...rest } });
+  const slices = [slice("a1", "a", { allNodes: true }), slice("a2", "a", { allNodes: true }), slice("b1", "b", { allNodes: true }), slice("b2", "b", { nodeName: "n1" })];
+  const known = new Map<ResourceSlice, Pool>();
+  const [one, other] = ["n1", "n2"].map((name) => poolsFor(node(name), slices, known)) as [Pool[], Pool[]];
+  expect(one[0]).toBe(other[0]);
+  expect([one, other].map((pools) => pools.map(({ devices }) => devices.map(({ id }) => id).join(" ")))).toEqual([["d/a/a1 d/a/a2", "d/b/b1 d/b/b2"], ["d/a/a1 d/a/a2", "d/b/b1"]]);
 });

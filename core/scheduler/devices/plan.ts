@@ -9,11 +9,11 @@ import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts"
 import { keyOf } from "../../api/meta/object-meta.ts";
 import type { Candidate } from "../candidate.ts";
 import { matchesNodeSelector } from "../node-selector.ts";
-import { allocate, type Found } from "./allocator.ts";
+import { allocate, type Found, Selected } from "./allocator.ts";
 import { isOverdue, readiness } from "./binding-conditions.ts";
 import { canBeReserved, type Devices, isReservedFor, podClaimsOf } from "./claims.ts";
 import { backedResources, type ExtendedClaim, extendedClaim, isExtendedClaimOf, neededOn } from "./extended-resources.ts";
-import { poolsFor } from "./pools.ts";
+import { type Pool, poolsFor } from "./pools.ts";
 
 /** Alternatives a request may have; the first is worth most. Source: resource/v1 FirstAvailableDeviceRequestMaxSize */
 const ALTERNATIVES_MAX = 8;
@@ -46,6 +46,8 @@ export class DevicePlan {
   readonly #clocks: Clocks;
   readonly #timeouts: DeviceTimeouts;
   readonly #byNode = new Map<string, NodeDevices | { readonly reason: string }>();
+  readonly #everyNodes = new Map<Readonly<ResourceSlice>, Pool>();
+  readonly #selected = new Selected();
   #slices: SlicesByNode | undefined;
   #allocated: ReturnType<Devices["allocated"]> | undefined;
 
@@ -100,10 +102,10 @@ export class DevicePlan {
     const { filterTimeoutMs } = this.#timeouts;
     const endMs = filterTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#clocks.uptimeMs() + filterTimeoutMs;
     this.#slices ??= new SlicesByNode(this.#devices.slices());
-    const pools = poolsFor(node, this.#slices.for(node.metadata.name));
+    const pools = poolsFor(node, this.#slices.for(node.metadata.name), this.#everyNodes);
     const found = allocate(wanted, node, pools, {
       allocated: (this.#allocated ??= this.#devices.allocated()),
-      classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression),
+      classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression), selected: this.#selected,
       isLate: () => this.#clocks.uptimeMs() > endMs, listAttributes: this.#devices.listAttributes,
     });
     if (found === "late") throw new Error(`node ${node.metadata.name}: timed out trying to allocate devices`);

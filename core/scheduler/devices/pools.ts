@@ -8,11 +8,15 @@ import type { Node, NodeSelector } from "../../api/gen/core.v1.ts";
 import type { Counter, Device, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { compareText } from "../../api/meta/compare-text.ts";
 import { matchesNodeSelector } from "../node-selector.ts";
+import { type DeviceId, deviceId } from "./allocated.ts";
 
 export interface PoolDevice {
   readonly device: Device;
   readonly slice: Readonly<ResourceSlice>;
 }
+
+/** Of a pool that something can be taken from. */
+export interface NamedDevice extends PoolDevice { readonly id: DeviceId }
 
 export interface Pool {
   readonly driver: string;
@@ -20,22 +24,28 @@ export interface Pool {
   /** Why nothing can be taken from it. */
   readonly state: "usable" | "incomplete" | "invalid";
   /** In slices that are meant for the node, in the order of their names. */
-  readonly devices: readonly PoolDevice[];
+  readonly devices: readonly NamedDevice[];
   /** All of the pool: what is taken of counters elsewhere counts here. */
-  readonly everywhere: readonly PoolDevice[];
+  readonly everywhere: readonly NamedDevice[];
   readonly counters: ReadonlyMap<string, Readonly<Record<string, Counter>>>;
 }
 
-export function poolsFor(node: Readonly<Node>, slices: Iterable<Readonly<ResourceSlice>>): Pool[] {
+/** `everyNodes`: pools that each node has alike, by their first slices; with one map for several nodes they are put together once. */
+export function poolsFor(node: Readonly<Node>, slices: Iterable<Readonly<ResourceSlice>>, everyNodes = new Map<Readonly<ResourceSlice>, Pool>()): Pool[] {
   const byPool = Map.groupBy(slices, ({ spec }) => JSON.stringify([spec.driver, spec.pool.name]));
   const pools = [...byPool.values()].flatMap((all): Pool[] => {
+    const before = everyNodes.get(all[0]!);
+    if (before) return [before];
     const meant = all.filter((slice) => isMeantFor(slice, node));
     if (meant.length === 0) return [];
     const generation = newestOf(meant);
     const known = meant.filter(({ spec }) => spec.pool.generation === generation);
-    if (known.length === known[0]!.spec.pool.resourceSliceCount) return [poolOf(known, known)]; // whatever others there are, of other nodes or newer: drivers may call the pools of all nodes the same
-    if (newestOf(all) > generation) return []; // the generation that has devices for this node is being replaced
-    return [poolOf(all.filter(({ spec }) => spec.pool.generation === generation), known)];
+    let pool: Pool;
+    if (known.length === known[0]!.spec.pool.resourceSliceCount) pool = poolOf(known, known); // whatever others there are, of other nodes or newer: drivers may call the pools of all nodes the same
+    else if (newestOf(all) > generation) return []; // the generation that has devices for this node is being replaced
+    else pool = poolOf(all.filter(({ spec }) => spec.pool.generation === generation), known);
+    if (all.every(({ spec }) => spec.allNodes === true || (spec.sharedCounters ?? []).length > 0)) everyNodes.set(all[0]!, pool);
+    return [pool];
   });
   return pools.sort((a, b) => Number(needsBinding(a)) - Number(needsBinding(b)) || compareText(a.driver, b.driver) || compareText(a.name, b.name));
 }
@@ -64,8 +74,8 @@ function poolOf(current: readonly Readonly<ResourceSlice>[], meant: readonly Rea
   return { ...head, state: "usable", devices, everywhere, counters };
 }
 
-function devicesOf(slices: readonly Readonly<ResourceSlice>[]): PoolDevice[] {
-  return slices.toSorted((a, b) => compareText(a.metadata.name, b.metadata.name)).flatMap((slice) => (slice.spec.devices ?? []).map((device) => ({ device, slice })));
+function devicesOf(slices: readonly Readonly<ResourceSlice>[]): NamedDevice[] {
+  return slices.toSorted((a, b) => compareText(a.metadata.name, b.metadata.name)).flatMap((slice) => (slice.spec.devices ?? []).map((device) => ({ device, slice, id: deviceId(slice.spec.driver, slice.spec.pool.name, device.name) })));
 }
 
 function isMeantFor({ spec }: Readonly<ResourceSlice>, node: Readonly<Node>): boolean {

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
 import type { AdmissionRequest } from "../../admission/plugin.ts";
 import { statusError } from "../../api/meta/status-error.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
 
 const MAPS = "/api/v1/namespaces/a/configmaps";
 const PODS = "/api/v1/namespaces/a/pods";
@@ -157,4 +158,16 @@ test("of a namespace, dependents that are not to be orphaned are waited for", as
     return (await api.ask("DELETE", `/api/v1/namespaces/${name}`, { body: { orphanDependents } })).body.metadata.finalizers;
   };
   expect([await finalizers(true), await finalizers(false)]).toEqual([["orphan"], ["foregroundDeletion"]]);
+});
+
+test.each([["events are deleted", "/api/v1/namespaces/a/events", {}], ["a deletion is tried", MAPS, { dryRun: "All" }]] as const)("while many %s others have their turn", async (_, path, query) => {
+  let upMs = 0;
+  await using api = await apiServer({ clock: { ...systemClock, uptimeMs: () => ++upMs } });
+  for (let i = 0; i < 200; i++) await api.ask("POST", path, { body: { metadata: { name: `e${i}`, namespace: "a" }, involvedObject: { namespace: "a" }, reason: "R" } });
+  let turns = 0, isOver = false;
+  const turn = (): void => { turns++; if (!isOver) setImmediate(turn); };
+  setImmediate(turn);
+  expect((await api.ask("DELETE", path, { query })).code).toBe(200);
+  isOver = true;
+  expect(turns).toBeGreaterThan(5);
 });

@@ -11,6 +11,7 @@
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
+import { breather } from "../../lifecycle/breather.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import type { Resource } from "../../registry/generic/resource.ts";
 import type { DeletingOptions } from "../../registry/generic/stored-resource.ts";
@@ -73,8 +74,10 @@ export async function deleteCollection(scope: Scope): Promise<Answer> {
   const list = await listObjects(scope, { forDeletion: true });
   warnOfDependents(scope, query);
   const options = deletingOptions(scope, query, () => query);
+  const breathe = breather(scope.server.clock); // not all that is deleted waits for the disk: events do not, nor what is only tried
   let refused: { readonly error: unknown } | undefined; // the first that is ends it
   await settleEach(list.entries, DELETED_AT_ONCE, async ({ object: { metadata: { namespace = "", name } } }) => {
+    await breathe();
     if (refused) return;
     await served.store!.delete(namespace, name, query, options).catch((error: unknown) => {
       if (!isNotFound(error)) refused ??= { error }; // else somebody else deleted it: what we wanted
