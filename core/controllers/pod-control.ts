@@ -7,16 +7,13 @@ import type { Pod, PodTemplateSpec } from "../api/gen/core.v1.ts";
 import { copyOf } from "../api/meta/copy.ts";
 import { errorText } from "../api/meta/error-text.ts";
 import { type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
-import { hasCause, isNotFound } from "../api/meta/status-error.ts";
+import { isNamespaceTerminating, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
 
 export type NewPod = NewObject<Pod>;
 
 const NAME_LENGTH_MAX = 253;
-
-/** The cause of a refusal in a namespace on its way out: nothing to tell the user, nothing to try again. */
-export function isNamespaceTerminating(error: unknown): boolean { return hasCause(error, "NamespaceTerminating"); }
 
 /** With a dash, unless the name is as long as names may be. */
 function prefixFor(name: string): string { return name.length < NAME_LENGTH_MAX ? `${name}-` : name; }

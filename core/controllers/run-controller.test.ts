@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually } from "../../test/fake-api.ts";
 import type { ObjectKey } from "../api/meta/object-meta.ts";
+import { conflict, statusError } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
@@ -40,6 +41,21 @@ test("a key that failed waits as long as its controller says, twice as long each
   }, { clock, log: silentLog }).run(stop.signal, () => undefined);
   await eventually(() => tries, (count) => count === 4);
   expect(waits).toEqual([1000, 2000, 3000]);
+  stop.abort();
+  await life;
+});
+
+test.each([
+  ["warn", new Error("broken")], ["debug", conflict({ group: "", resource: "pods" }, "a")],
+  ["debug", new Error("create", { cause: statusError({ code: 403, reason: "Forbidden", message: "no", details: { causes: [{ reason: "NamespaceTerminating" }] } }) })],
+])("what failed is tried again, and told as %s: nobody need hear of what passes by itself", async (level, error) => {
+  const stop = new AbortController();
+  const told: string[] = [];
+  const log = { ...silentLog, warn: () => told.push("warn"), debug: () => told.push("debug"), with: () => log };
+  let tries = 0;
+  const life = runController({ name: "thing", workers: 1, watches: [], starts: ["a"] as ObjectKey[], async reconcile() { if (tries++ === 0) throw error; } }, { clock: systemClock, log }).run(stop.signal, () => undefined);
+  await eventually(() => tries, (count) => count === 2);
+  expect(told).toEqual([level]);
   stop.abort();
   await life;
 });

@@ -6,7 +6,7 @@
  * Metrics are upstream's workqueue_*, one label `name` for the controller.
  */
 import type { ObjectKey } from "../api/meta/object-meta.ts";
-import { isConflict } from "../api/meta/status-error.ts";
+import { isConflict, isNamespaceTerminating } from "../api/meta/status-error.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import { type Breathe, breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
@@ -82,8 +82,8 @@ export function runController(controller: Controller, { clock, jumps, log: paren
         if (next) queue.addAfter(key, Math.min(Math.max(next.againInMs, AGAIN_MS_MIN), AGAIN_MS_MAX));
       } catch (error) {
         if (signal.aborted) return;
-        // A conflict means that our copy was not the newest: the next try has a newer one.
-        log[isConflict(error) ? "debug" : "warn"]("reconcile failed, will try again", { key, error });
+        // A conflict means that our copy was not the newest: the next try has a newer one. In a namespace on its way out the owner goes as well.
+        log[isConflict(error) || isNamespaceTerminating(error) ? "debug" : "warn"]("reconcile failed, will try again", { key, error });
         metrics?.failed(name);
         metrics?.retried(name);
         queue.addRateLimited(key);

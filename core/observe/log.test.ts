@@ -19,6 +19,13 @@ test("an error is written with its fields and its causes, and left as it was: it
   ]);
 });
 
+test("an error that tells its own fields is told by those; why it came is told as before", () => {
+  const lines: string[] = [];
+  const log = pinoLog({ level: "info", write: (line) => void lines.push(line) });
+  log.warn("refused", { error: Object.assign(new TypeError("no", { cause: new Error("why") }), { body: "long", logFields: () => ({ message: "no", code: 403 }) }) });
+  expect((JSON.parse(lines[0]!) as { error: unknown }).error).toEqual({ type: "TypeError", message: "no", code: 403, cause: { type: "Error", message: "why", stack: expect.any(String) } });
+});
+
 test("a line has the keys of upstream's JSON logs: when it was, how verbose, what, and what went wrong", () => {
   const lines: Record<string, unknown>[] = [];
   const log = pinoLog({ level: "debug", write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) });

@@ -48,12 +48,16 @@ const VERBOSITY: Readonly<Record<string, number>> = { info: 0, debug: DEBUG_VERB
 /** Longer chains of causes than this are loops. */
 const CAUSES_MAX = 16;
 
+/** An error that tells its own fields: one that is somebody's answer is no place in our code, and its line may come again for hours. */
+export interface TellsFields { logFields(): Record<string, unknown> }
+
 /** An error as fields. Unlike pino's own serializers it writes nothing into the error, nor into what that holds: those may be frozen. */
 function errorFields(error: unknown, depth = 0): unknown {
   if (!(error instanceof Error) || depth > CAUSES_MAX) return error instanceof Error ? error.message : error;
   const { message, stack, cause, ...own } = error as Error & Record<string, unknown>;
+  const told = "logFields" in error ? (error as Error & TellsFields).logFields() : { message, stack, ...own };
   const errors = error instanceof AggregateError ? { aggregateErrors: error.errors.map((one) => errorFields(one, depth + 1)) } : {};
-  return { type: error.constructor.name, message, stack, ...errors, ...own, ...(cause === undefined ? {} : { cause: errorFields(cause, depth + 1) }) };
+  return { type: error.constructor.name, ...told, ...errors, ...(cause === undefined ? {} : { cause: errorFields(cause, depth + 1) }) };
 }
 
 /** In one line, as Go joins what went wrong to why. */

@@ -49,6 +49,10 @@ test("errors that each show all of a large list are told as far as an answer hol
   expect(message.length).toBeLessThan(20 * 2 ** 20);
 });
 
+test("an answer is logged by what it says, once, and without the place in our code that read it", () => {
+  expect(status.notFound(PODS, "x").logFields()).toEqual({ message: 'pods "x" not found', code: 404, reason: "NotFound", details: { name: "x", kind: "pods" } });
+});
+
 test("the reason is found through causes, and by code when a Status has none", () => {
   const wrapped = new Error("sync failed", { cause: status.conflict(PODS, "x") });
   expect([status.isConflict(wrapped), status.isNotFound(wrapped), status.statusOf(new Error("x")).code]).toEqual([true, false, 500]);

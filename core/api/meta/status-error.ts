@@ -41,6 +41,8 @@ export class StatusError extends Error {
   }
   get code(): number { return this.status.code ?? 500; }
   get reason(): StatusReason { return this.status.reason ?? ""; }
+  /** In logs: what the answer says, once. */
+  logFields(): Record<string, unknown> { return { message: this.message, code: this.code, reason: this.reason, details: this.status.details }; }
 }
 
 interface Failure {
@@ -270,6 +272,8 @@ export function isExpired(error: unknown): boolean { const reason = reasonOf(err
 export function hasCause(error: unknown, reason: string): boolean {
   return findStatusError(error)?.status.details?.causes?.some((cause) => cause.reason === reason) ?? false;
 }
+/** Refused in a namespace on its way out: nothing to tell the user, and no use trying again. */
+export function isNamespaceTerminating(error: unknown): boolean { return hasCause(error, "NamespaceTerminating"); }
 /** The server has not reached the version that was asked for. */
 export function isTooLarge(error: unknown): boolean { return hasCause(error, "ResourceVersionTooLarge"); }
 /** Seconds the server asked us to wait, if it did. */

@@ -1,13 +1,13 @@
 /** Makes the Jobs of CronJobs and removes them, and tells of it. Source: kubernetes v1.36 pkg/controller/cronjob/{injection,cronjob_controllerv2}.go */
 import type { CronJob, Job } from "../../api/gen/batch.v1.ts";
 import { controllerOf, controllerRef, isControlledBy, type NewObject, namespaceOf } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isNamespaceTerminating, isNotFound } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { Informer } from "../../client/informer.ts";
 import { JOBS } from "../../client/resources.ts";
 import { doubling, type Metrics } from "../../observe/metrics.ts";
-import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import { messageOf } from "../pod-control.ts";
 import { jobName } from "./plan.ts";
 import { formatInZone, UTC, zoneNamed } from "./zone.ts";
 

@@ -6,6 +6,7 @@
 import type { Endpoints } from "../../api/gen/core.v1.ts";
 import { ifFound } from "../../api/meta/if-found.ts";
 import { annotationsOf, keyOf, labelsOf, namespaceOf, type NewObject } from "../../api/meta/object-meta.ts";
+import { isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import { isOurSlice } from "../../client/our-slices.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES } from "../../client/resources.ts";
 import { type Controller, itself, mapped, nameOfKey, type Watch } from "../controller.ts";
@@ -14,7 +15,7 @@ import { serviceKey, servicesOfPods, SLICES_BY_SERVICE } from "../endpointslice/
 import { TRIGGER_TIME } from "../endpointslice/plan.ts";
 import { HEADLESS_LABEL, isHeadless, selectedPods, selectsPods } from "../endpointslice/service-endpoints.ts";
 import { TriggerTimes } from "../endpointslice/trigger-time.ts";
-import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import { messageOf } from "../pod-control.ts";
 import { sameToApi } from "../same.ts";
 import { repackSubsets, subsetsFor, subsetsOf, truncateSubsets } from "./plan.ts";
 

@@ -1,9 +1,10 @@
 /** Carries out a SlicePlan, and waits until the informer has seen it. */
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { ifFound } from "../../api/meta/if-found.ts";
+import { isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
-import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import { messageOf } from "../pod-control.ts";
 import type { SlicePlan } from "./plan.ts";
 
 interface Options {

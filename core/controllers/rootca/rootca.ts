@@ -5,13 +5,12 @@
  */
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
 import { annotationsOf, isDeleting, keyOf, namespaceOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound, StatusError } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, StatusError } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../client/resources.ts";
 import { doubling } from "../../observe/metrics.ts";
 import { type Controller, itself, mapped, whenTold } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { measured } from "../measured-controller.ts";
-import { isNamespaceTerminating } from "../pod-control.ts";
 import { canonical } from "../template-hash.ts";
 
 const NAME = "kube-root-ca.crt";

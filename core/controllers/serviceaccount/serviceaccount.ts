@@ -4,11 +4,10 @@
  * Source: kubernetes v1.36 pkg/controller/serviceaccount/serviceaccounts_controller.go
  */
 import { isDeleting, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import { NAMESPACES, SERVICE_ACCOUNTS } from "../../client/resources.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isNamespaceTerminating } from "../pod-control.ts";
 
 const NAMES = ["default"];
 

@@ -6,11 +6,11 @@
 import type { StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import { isDeleting, type NewObject, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "../../client/resources.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import { messageOf } from "../pod-control.ts";
 import { claimOwners, claimsFor, hasForeignController, hasStaleOwner, isWanted, ordinalOf } from "./pods.ts";
 
 type Set = Readonly<StatefulSet>;

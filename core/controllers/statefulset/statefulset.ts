@@ -10,6 +10,7 @@ import type { ControllerRevision, StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { controllerOf, isDeleting, keyOf, labelsOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import type { Labels, Metrics } from "../../observe/metrics.ts";
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { candidatesFor, claim } from "../claim.ts";
@@ -18,7 +19,6 @@ import { controllerIs, type Controller, controllerKey, itself, mapped, type Next
 import type { ControllerDeps } from "../deps.ts";
 import { bySelector, selecting } from "../found-by-label.ts";
 import { HashCollisionError, type History, syncHistory, templateOf, trimHistory } from "../history.ts";
-import { isNamespaceTerminating } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { patchHash } from "../template-hash.ts";
 import { planSteps, type Revision, statefulStatus, unavailable, unavailableMax, type World } from "./plan.ts";

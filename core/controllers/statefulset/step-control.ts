@@ -6,11 +6,11 @@
 import type { StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { ifFound } from "../../api/meta/if-found.ts";
-import { isAlreadyExists, isConflict } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isConflict, isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import { PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isNamespaceTerminating, messageOf, type NewPod } from "../pod-control.ts";
+import { messageOf, type NewPod } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
 import { isParallel, type Step } from "./plan.ts";
 import { ordinalOf } from "./pods.ts";
