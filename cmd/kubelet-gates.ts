@@ -9,7 +9,7 @@ type Gates = Readonly<Record<string, boolean>>;
 
 /** Those that change something here. */
 const OBEYED: readonly string[] = [
-  "CBORServingAndStorage", "CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions", "ContainerStopSignals", "CustomCPUCFSQuotaPeriod", "DisableCPUQuotaWithExclusiveCPUs", "GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority", "ImageVolumeWithDigest",
+  "CBORServingAndStorage", "CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions", "CSIVolumeHealth", "ContainerStopSignals", "CustomCPUCFSQuotaPeriod", "DisableCPUQuotaWithExclusiveCPUs", "GracefulNodeShutdown", "GracefulNodeShutdownBasedOnPodPriority", "ImageVolumeWithDigest",
   "KubeletCrashLoopBackOffMax", "KubeletEnsureSecretPulledImages", "KubeletPodResourcesListUseActivePods", "PodLogsQuerySplitStreams", "ReduceDefaultCrashLoopBackOffDecay", "UserNamespacesHostNetworkSupport",
 ];
 

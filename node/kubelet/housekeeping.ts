@@ -9,7 +9,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { MachineInfo } from "../os/machine.ts";
-import { type MountedVolume, volumeStats } from "./csi/volume-stats.ts";
+import { type MountedVolume, namesInPod, type VolumeFigures, volumeStats } from "./csi/volume-stats.ts";
 import { eviction } from "./eviction/eviction.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
@@ -22,7 +22,7 @@ import type { Exec } from "../os/exec.ts";
 import { ownCgroup } from "../os/own-cgroup.ts";
 import type { PodManager } from "./pod-manager.ts";
 import { nodeReference } from "./node/node-reference.ts";
-import { isTerminalPhase } from "./pod-spec.ts";
+import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { KubeletSettings } from "./settings.ts";
@@ -37,7 +37,7 @@ interface Deps {
   readonly exec: Exec;
   readonly cgroups: Cgroups;
   readonly podCgroups: PodCgroups;
-  readonly manager: Pick<PodManager, "workers" | "runningLogs">;
+  readonly manager: Pick<PodManager, "worker" | "workers" | "runningLogs">;
   readonly plugins: Pick<NodePlugins, "csi" | "drivers">;
   /** Of images that were pulled; absent: nobody asks. */
   readonly records: PullRecords | undefined;
@@ -65,7 +65,14 @@ export interface Housekeeping {
 export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
   const reference = nodeReference(settings.nodeName);
   const running = (): PodWorker[] => [...manager.workers()].filter(mayBeEnded);
-  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), mounted: () => mountedVolumes(manager.workers()), exec, known, periodMs: settings.volumeStatsMs, clock, log, metrics });
+  const tellAbnormal = (volume: VolumeFigures, message: string): void => {
+    const pod = manager.worker(volume.podUid)?.pod;
+    if (pod) for (const name of namesInPod(pod, volume)) events.event(podReference(pod), "Warning", "VolumeConditionAbnormal", `Volume ${name}: ${message}`);
+  };
+  const claimStats = csi && volumeStats({
+    volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), mounted: () => mountedVolumes(manager.workers()), exec, known, periodMs: settings.volumeStatsMs,
+    tellsHealth: settings.placement.gates["CSIVolumeHealth"] === true, onAbnormal: tellAbnormal, clock, log, metrics,
+  });
   const stats = nodeStats({
     settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod),
     podsGroup: podCgroups.roots[0]!, ownGroup: process.platform === "linux" ? ownCgroup() : undefined, others: (uid) => claimStats?.of(uid) ?? [],

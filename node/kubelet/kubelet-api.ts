@@ -96,7 +96,7 @@ export interface ContainerStats {
 export interface PodStats {
   readonly podRef: { readonly name: string; readonly namespace: string; readonly uid: string };
   readonly startTime: string; readonly containers: readonly ContainerStats[]; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly io?: IoStats; readonly network?: NetworkStats; readonly swap?: SwapStats;
-  readonly volume?: readonly (FsStats & { readonly name: string; readonly pvcRef?: { readonly name: string; readonly namespace: string } })[]; readonly "ephemeral-storage"?: FsStats; readonly process_stats?: { readonly process_count: number };
+  readonly volume?: readonly (FsStats & { readonly name: string; readonly pvcRef?: { readonly name: string; readonly namespace: string }; readonly volumeHealthStats?: { readonly abnormal: boolean } })[]; readonly "ephemeral-storage"?: FsStats; readonly process_stats?: { readonly process_count: number };
 }
 export interface StatsSummary {
   readonly node: {

@@ -31,7 +31,7 @@ import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from 
 import { type CsiVolumes, csiVolumes } from "./csi-volumes.ts";
 import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
-import { figuresOf, volumeStats } from "./volume-stats.ts";
+import { figuresOf, namesInPod, volumeStats } from "./volume-stats.ts";
 
 const DRIVER = "fake.csi.example.com";
 const signal = new AbortController().signal;
@@ -67,7 +67,7 @@ async function startNode() {
     name: "driver", socket: driverSocket, methods: serviceMethods(csiFacts, "csi.v1"), log: silentLog,
     calls: {
       "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: room.volumes, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
-      "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS"] as const).map((type) => ({ rpc: { type } })) }),
+      "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS", "VOLUME_CONDITION"] as const).map((type) => ({ rpc: { type } })) }),
       "Node/NodeStageVolume": (request) => told("stage", request),
       "Node/NodePublishVolume": (request) => { if (!fail.empty) mkdirSync(request.target_path!, { recursive: true }); const answer = told("publish", request); mounted.add(request.target_path!); return answer; },
       "Node/NodeUnpublishVolume": (request) => { mounted.delete(request.target_path!); return told("unpublish", request); },
@@ -214,12 +214,12 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
   expect(node.calls).toEqual(["stage", "publish", "expand"]);
   const metrics = metricsRegistry();
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u2", name: "v", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", name: "v", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], exec, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u2", name: "v", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", name: "v", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], exec, known: (path) => path, periodMs: 60_000, tellsHealth: false, onAbnormal: () => undefined, clock: systemClock, log: silentLog, metrics });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1").length, (count) => count === 1);
   for (const source of [DRIVER, "statfs"]) expect(metrics.render()).toMatch(new RegExp(`kubelet_volume_metric_collection_duration_seconds_count\\{metric_source="${source}"\\} [12]`));
-  expect(figures.of("u1")).toEqual([{ podUid: "u1", namespace: "d", claim: "c", availableBytes: 60, capacityBytes: 100, usedBytes: 40, inodesFree: 9, inodes: 10, inodesUsed: 1, abnormal: true }]);
+  expect(figures.of("u1")).toEqual([{ podUid: "u1", namespace: "d", claim: "c", availableBytes: 60, capacityBytes: 100, usedBytes: 40, inodesFree: 9, inodes: 10, inodesUsed: 1 }]);
   expect(metrics.render()).toMatch(/kubelet_volume_stats_available_bytes\{namespace="d",persistentvolumeclaim="c"\} 60/);
   const [local] = figures.of("u2");
   expect([local?.claim, local!.capacityBytes! >= local!.availableBytes!, local!.inodes! - local!.inodesFree! === local!.inodesUsed]).toEqual(["mine", true, true]);
@@ -286,8 +286,33 @@ test("a pod that has its volume goes on while the driver is away, also where the
 
 test("what a driver does not tell of a volume is zero; of one of which it tells nothing there are no figures", () => {
   const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
-  expect(figuresOf({ usage: [{ unit: "BYTES", total: 9, used: 2 }, { unit: "UNKNOWN", total: 5 }] })).toEqual({ ...none, capacityBytes: 9, usedBytes: 2 });
-  expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }), figuresOf({}), figuresOf({ volume_condition: { abnormal: true } })]).toEqual([{ ...none, inodesFree: 3 }, undefined, undefined]);
+  expect(figuresOf({ usage: [{ unit: "BYTES", total: 9, used: 2 }, { unit: "UNKNOWN", total: 5 }] }, false)).toEqual({ ...none, capacityBytes: 9, usedBytes: 2 });
+  expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }, false), figuresOf({}, false), figuresOf({ volume_condition: { abnormal: true } }, false)]).toEqual([{ ...none, inodesFree: 3 }, undefined, undefined]);
+  expect([figuresOf({ volume_condition: { abnormal: true, message: "sick" } }, true), figuresOf({}, true)]).toEqual([{ ...none, health: { abnormal: true, message: "sick" } }, { ...none, health: { abnormal: false, message: "" } }]);
+});
+
+test("how a volume is, its driver is asked where that is wanted: as a metric, and what is wrong in words", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const claim = { metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as unknown as PersistentVolumeClaim;
+  const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
+  await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
+  const told = async (tellsHealth: boolean): Promise<readonly unknown[]> => {
+    const metrics = metricsRegistry();
+    const wrong: unknown[] = [];
+    const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [], exec, known: (path) => path, periodMs: 60_000, tellsHealth, onAbnormal: ({ claim: of }, message) => wrong.push([of, message]), clock: systemClock, log: silentLog, metrics });
+    const stop = new AbortController();
+    const ended = figures.run(stop.signal, () => undefined);
+    await eventually(() => figures.of("u1").length, (count) => count === 1);
+    stop.abort();
+    await ended;
+    return [wrong, figures.of("u1")[0]?.health, /kubelet_volume_stats_health_status_abnormal\{.*/.exec(metrics.render())?.[0]];
+  };
+  expect(await told(false)).toEqual([[], undefined, undefined]);
+  expect(await told(true)).toEqual([[["c", "sick"]], { abnormal: true, message: "sick" }, 'kubelet_volume_stats_health_status_abnormal{namespace="d",persistentvolumeclaim="c"} 1']);
+  const spec = { containers: [], volumes: [{ name: "a", persistentVolumeClaim: { claimName: "c" } }, { name: "b", ephemeral: {} }, { name: "d", csi: { driver: DRIVER } }] };
+  const names = (of: { name?: string; claim?: string }): string[] => namesInPod({ metadata: { name: "p", uid: "u1" }, spec } as never, of);
+  expect([names({ claim: "c" }), names({ claim: "p-b" }), names({ name: "d" }), names({ claim: "other" }), names({})]).toEqual([["a"], ["b"], ["d"], [], []]);
 });
 
 test("how full volumes are that a pod itself names is told too, by their names, and is no claim's", async () => {
@@ -305,7 +330,7 @@ test("how full volumes are that a pod itself names is told too, by their names, 
     return { exitCode: 0, stdout: "4096 100 60 50 20 5\n", stderr: "" };
   };
   const others = Array.from({ length: 9 }, (_, i) => ({ podUid: "u2", name: `f${i}`, path: `/far/${i}`, isRemote: true }));
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u1", name: "files", path: "/far", isRemote: true }, ...others], exec: far, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u1", name: "files", path: "/far", isRemote: true }, ...others], exec: far, known: (path) => path, periodMs: 60_000, tellsHealth: false, onAbnormal: () => undefined, clock: systemClock, log: silentLog, metrics });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   const found = await eventually(() => figures.of("u1"), ({ length }) => length === 2);
@@ -321,7 +346,7 @@ test("how full a block device is, its driver says too", async () => {
   const claim = { metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as unknown as PersistentVolumeClaim;
   const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
   await node.volumes.setUp(pod("u1"), { ...volume, fsType: "", block: true }, { claim, volume: pv }, signal);
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [], exec, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics: metricsRegistry() });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [], exec, known: (path) => path, periodMs: 60_000, tellsHealth: false, onAbnormal: () => undefined, clock: systemClock, log: silentLog, metrics: metricsRegistry() });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1"), ([one]) => one?.capacityBytes === 100);

@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/server/stats/volume_stat_calculator.go, pkg/kubelet/metrics/collectors/volume_stats.go, pkg/volume/csi/csi_metrics.go,
  * pkg/volume/metrics_statfs.go
  */
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
@@ -31,8 +32,11 @@ export interface VolumeFigures extends Claim {
   readonly inodesFree?: number | undefined;
   readonly inodes?: number | undefined;
   readonly inodesUsed?: number | undefined;
-  readonly abnormal?: boolean | undefined;
+  /** As its driver says; absent: it says nothing of that, or is not asked. */
+  readonly health?: VolumeHealth | undefined;
 }
+
+export interface VolumeHealth { readonly abnormal: boolean; readonly message: string }
 
 export interface VolumeStats extends Runnable {
   of(podUid: string): readonly VolumeFigures[];
@@ -54,12 +58,15 @@ interface Deps {
   readonly known: (path: string) => string;
   /** How often they are read; not positive: never. */
   readonly periodMs: number;
+  /** Whether it is told how volumes are (feature gate CSIVolumeHealth). */
+  readonly tellsHealth: boolean;
+  readonly onAbnormal: (figures: VolumeFigures, message: string) => void;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
 }
 
-export function volumeStats({ volumes, drivers, pods, mounted, exec, known, periodMs, clock, log, metrics }: Deps): VolumeStats {
+export function volumeStats({ volumes, drivers, pods, mounted, exec, known, periodMs, tellsHealth, onAbnormal, clock, log, metrics }: Deps): VolumeStats {
   let figures: readonly VolumeFigures[] = [];
   const took = metrics.histogram("kubelet_volume_metric_collection_duration_seconds", "[ALPHA] Duration in seconds to calculate volume stats", DEFAULT_BUCKETS);
 
@@ -76,7 +83,7 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
         const driver = drivers.get(volume.driver);
         if (!(await driver.can("GET_VOLUME_STATS", signal))) return [];
         const answer = await timed(volume.driver, () => driver.call("Node/NodeGetVolumeStats", { volume_id: volume.handle, volume_path: known(target) }, { signal, timeoutMs: CALL_MS }));
-        const told = figuresOf(answer);
+        const told = figuresOf(answer, tellsHealth && (await driver.can("VOLUME_CONDITION", signal)));
         return told ? [{ podUid, ...of, ...told }] : [];
       } catch (error) {
         if (!signal.aborted) log.debug("no figures of a volume", { driver: volume.driver, volume: volume.handle, error });
@@ -84,6 +91,7 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
       }
     }));
     figures = [...answers, ...await others].flat();
+    for (const one of figures) if (one.health?.abnormal) onAbnormal(one, one.health.message);
   }
 
   async function mountedFigures({ path, isRemote = false, ...of }: MountedVolume, signal: AbortSignal): Promise<VolumeFigures[]> {
@@ -100,7 +108,7 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
     ["available_bytes", "Number of available bytes in the volume", ({ availableBytes }) => availableBytes], ["capacity_bytes", "Capacity in bytes of the volume", ({ capacityBytes }) => capacityBytes],
     ["used_bytes", "Number of used bytes in the volume", ({ usedBytes }) => usedBytes], ["inodes", "Maximum number of inodes in the volume", ({ inodes }) => inodes],
     ["inodes_free", "Number of free inodes in the volume", ({ inodesFree }) => inodesFree], ["inodes_used", "Number of used inodes in the volume", ({ inodesUsed }) => inodesUsed],
-    ["health_status_abnormal", "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy", ({ abnormal }) => (abnormal === undefined ? undefined : Number(abnormal))],
+    ["health_status_abnormal", "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy", ({ health }) => health && Number(health.abnormal)],
   ] as readonly (readonly [string, string, (of: VolumeFigures) => number | undefined])[]) {
     metrics.gaugeFrom(`kubelet_volume_stats_${name}`, `[ALPHA] ${help}`, () => [...new Map(figures.flatMap((one) => {
       const number = value(one);
@@ -121,13 +129,22 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
   };
 }
 
-/** What the driver does not tell is zero; undefined: it tells nothing of how full the volume is, and an empty one would be another. Pure. */
-export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> | undefined {
-  if (usage.length === 0) return undefined;
+/**
+ * What the driver does not tell is zero; undefined: it tells nothing of how full the volume is, and an empty one would be another. `tellsHealth`: it can say
+ * how volumes are, and does so also of one of which it says no more. Pure.
+ */
+export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse, tellsHealth: boolean): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> | undefined {
+  if (usage.length === 0 && !tellsHealth) return undefined;
   const bytes = usage.findLast(({ unit }) => unit === "BYTES");
   const inodes = usage.findLast(({ unit }) => unit === "INODES");
   return {
     availableBytes: bytes?.available ?? 0, capacityBytes: bytes?.total ?? 0, usedBytes: bytes?.used ?? 0, inodesFree: inodes?.available ?? 0, inodes: inodes?.total ?? 0, inodesUsed: inodes?.used ?? 0,
-    ...(condition ? { abnormal: condition.abnormal ?? false } : {}),
+    ...(tellsHealth ? { health: { abnormal: condition?.abnormal ?? false, message: condition?.message ?? "" } } : {}),
   };
+}
+
+/** Under which names the pod has the volume. Pure. */
+export function namesInPod({ metadata, spec }: Pod, { name: own, claim }: Pick<VolumeFigures, "name" | "claim">): string[] {
+  return (spec.volumes ?? []).filter(({ name, persistentVolumeClaim, ephemeral }) =>
+    own !== undefined ? own === name : claim !== undefined && (persistentVolumeClaim?.claimName === claim || (ephemeral && `${metadata.name}-${name}` === claim))).map(({ name }) => name);
 }

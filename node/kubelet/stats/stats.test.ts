@@ -78,10 +78,10 @@ test("what others have of a pod's volumes is told under each name that the pod h
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes } } as unknown as Pod;
     const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: {} }] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
-    const figures = [{ podUid: "u", namespace: "d", claim: "c", usedBytes: 1 }, { podUid: "u", namespace: "d", claim: "p-own", usedBytes: 2 }, { podUid: "u", name: "files", usedBytes: 3 }];
+    const figures = [{ podUid: "u", namespace: "d", claim: "c", health: { abnormal: true, message: "sick" }, usedBytes: 1 }, { podUid: "u", namespace: "d", claim: "p-own", usedBytes: 2 }, { podUid: "u", name: "files", usedBytes: 3 }];
     const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p", podsGroup: "/kubepods", others: () => figures });
     const [of] = (await stats.summary(new AbortController().signal)).pods;
-    expect(of?.volume?.map(({ name, usedBytes, pvcRef }) => [name, usedBytes, pvcRef?.name])).toEqual([["a", 1, "c"], ["b", 1, "c"], ["own", 2, "p-own"], ["files", 3, undefined]]);
+    expect(of?.volume?.map(({ name, usedBytes, pvcRef, volumeHealthStats }) => [name, usedBytes, pvcRef?.name, volumeHealthStats])).toEqual([["a", 1, "c", { abnormal: true }], ["b", 1, "c", { abnormal: true }], ["own", 2, "p-own", undefined], ["files", 3, undefined, undefined]]);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

@@ -17,7 +17,7 @@ import type { Cgroups } from "../../os/cgroup.ts";
 import { machineUptimeSeconds, meminfo, processCount } from "../../os/machine.ts";
 import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
 import type { ContainerStats, CpuStats, FsStats, InterfaceStats, IoStats, MemoryStats, NetworkStats, PodStats, PsiStats, StatsSummary, SwapStats } from "../kubelet-api.ts";
-import type { VolumeFigures } from "../csi/volume-stats.ts";
+import { namesInPod, type VolumeFigures } from "../csi/volume-stats.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { HOSTS_FILE, podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
@@ -259,11 +259,12 @@ function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name
 }
 
 /** Volumes that are not of this node's disk: of claims, or a server's or a driver's that the pod itself names. */
-function otherVolumes({ metadata, spec }: Pod, figures: readonly VolumeFigures[], time: string): NonNullable<PodStats["volume"]> {
-  return figures.flatMap(({ namespace = "", claim, name: own, podUid: _, abnormal: __, ...numbers }) => {
-    const of = (spec.volumes ?? []).filter(({ name, persistentVolumeClaim, ephemeral }) => (own !== undefined ? own === name : claim !== undefined && (persistentVolumeClaim?.claimName === claim || (ephemeral && `${metadata.name}-${name}` === claim))));
+function otherVolumes(pod: Pod, figures: readonly VolumeFigures[], time: string): NonNullable<PodStats["volume"]> {
+  return figures.flatMap(({ namespace = "", claim, name: own, podUid: _, health, ...numbers }) => {
     const told = Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)) as Partial<FsStats>;
-    return of.map(({ name }) => ({ time, ...told, name, ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace } }) }));
+    return namesInPod(pod, { name: own, claim }).map((name) => ({
+      time, ...told, name, ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace } }), ...(health ? { volumeHealthStats: { abnormal: health.abnormal } } : {}),
+    }));
   });
 }
 
