@@ -17,7 +17,8 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
     let refusal = "";
     const tell = firewalldPassages({
       noteFile, log: silentLog,
-      exec: async (command, args) => {
+      exec: async (command, args, { timeoutMs } = {}) => {
+        expect(timeoutMs).toBeLessThan(30_000); // what else the network wants waits for it
         calls.push([command, ...args]);
         if (args[0] === "--get-active-zones") return { exitCode: 0, stdout: "docker\n  interfaces: docker0\npublic (default)\n  interfaces: eth0\ntrusted\n  sources: 10.42.0.0/16\n", stderr: "" };
         if (args[0] === "--get-default-zone") return { exitCode: 0, stdout: "public\n", stderr: "" };

@@ -20,6 +20,8 @@ const TABLE = "firewalld";
 const TRUSTED = "trusted";
 /** At most so many options a call: an argument list has an end. */
 const OPTIONS_MAX = 100;
+/** One that hangs holds up the node's network no longer; on a small board it takes seconds. */
+const CALL_MS_MAX = 20_000;
 
 export interface FirewalldOptions {
   readonly exec: Exec;
@@ -35,7 +37,7 @@ export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): Te
   let told: { readonly table: number | undefined; readonly what: string; readonly wanted: Wanted } | undefined;
 
   async function ask(args: readonly string[], signal: AbortSignal): Promise<string> {
-    const { exitCode, stdout, stderr } = await exec("firewall-cmd", args, { signal });
+    const { exitCode, stdout, stderr } = await exec("firewall-cmd", args, { signal, timeoutMs: CALL_MS_MAX });
     if (exitCode !== 0) throw new Error(`firewall-cmd ${args.join(" ")}: ${(stderr || stdout).trim()}`);
     return stdout;
   }
