@@ -1,21 +1,20 @@
 /** `coracle server`: the control plane, and unless --disable-agent a node, in one process. */
-import { chmodSync, existsSync, mkdirSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdirSync } from "node:fs";
 import { measuredTransport } from "../core/client/measured-transport.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
-import { aborted } from "../core/lifecycle/aborted.ts";
-import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
+import { runAll } from "../core/lifecycle/run-all.ts";
 import { cpuProfiler } from "../core/observe/cpu-profile.ts";
 import { debugPages } from "../core/observe/debug-pages.ts";
+import type { Log } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { signerFirst } from "../core/pki/authority.ts";
 import { SERVING_NAME } from "../core/pki/identities.ts";
-import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
 import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
+import { type AdminKubeconfig, adminKubeconfig } from "./admin-kubeconfig.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
@@ -42,7 +41,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   checkRanges(settings);
   if (!settings.disableAgent) mustBeRoot("server");
   process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
-  const mode = kubeconfigMode(settings);
+  kubeconfigMode(settings); // one that is none is told before anything is made
   const where = paths(settings.dataDir);
   const stranger = ownDirectory(where);
   makeDataDirectory(settings.dataDir, where.native);
@@ -66,7 +65,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   let plane: ControlPlane;
   try {
     const renewals = settings.disableAgent ? undefined : renewalErrors(common.metrics);
-    plane = await controlPlane({ ...common, node, signal: asked, stop, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
+    plane = await controlPlane({ ...common, node, signal: asked, stop, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => kubeconfigOf(pki, settings, log).write() });
   } catch (error) {
     if (!asked.aborted) throw error;
     return 0; // told to stop while it waited for etcd
@@ -80,7 +79,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     });
     await runAll(
       [
-        ...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []),
+        ...(agent?.early ?? []), ...plane.parts, kubeconfigOf(plane.pki, settings, log), ...(agent?.parts ?? []),
         ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
         giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() }),
       ],
@@ -118,29 +117,13 @@ function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {
   return Number.parseInt(text, 8);
 }
 
-/** Written once this server listens: one that cannot leaves the file of another that does. */
-function adminKubeconfig(pki: ControlPlane["pki"], settings: Settings, mode: number): Runnable {
-  return {
-    name: "administrator's kubeconfig",
-    async run(signal, ready) {
-      await writeAdminKubeconfig(pki, settings, mode);
-      ready();
-      await aborted(signal);
-    },
-  };
-}
-
-async function writeAdminKubeconfig(pki: ControlPlane["pki"], settings: Settings, mode: number): Promise<void> {
-  const path = settings.writeKubeconfig;
-  try {
-    if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
-    await writeKubeconfig(path, {
+function kubeconfigOf(pki: ControlPlane["pki"], settings: Settings, log: Log): AdminKubeconfig {
+  return adminKubeconfig({
+    path: settings.writeKubeconfig, mode: kubeconfigMode(settings),
+    content: () => ({
       server: `https://127.0.0.1:${settings.httpsListenPort}`,
       certificateAuthorityPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), // tokens name the first
       user: pki.leaf("client-admin"),
-    });
-    chmodSync(path, mode);
-  } catch (cause) {
-    throw new ConfigError(`the administrator's kubeconfig cannot be written to ${path}: choose another place with --write-kubeconfig`, { cause });
-  }
+    }),
+  }, { clock: systemClock, log });
 }

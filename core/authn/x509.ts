@@ -7,11 +7,10 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/x509/x509.go
  */
 import { createHash } from "node:crypto";
-import type { UserInfo } from "../api/request/user.ts";
+import { GROUP_EXPIRED_NODES, type UserInfo } from "../api/request/user.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { PeerCertificate } from "../net/tls.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { EXPIRED_NODES } from "../pki/identities.ts";
 import { chainProblem } from "../pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../pki/x509.ts";
 import type { Authenticator } from "./authenticator.ts";
@@ -59,7 +58,7 @@ export function certificateAuthenticator({ revokedNodes, metrics, ...options }: 
       const unheld = isOutOfTime(time, nowMs) && nodeOutOfTime(peerCertificate, options);
       if (unheld) {
         await revokedNodes?.check(unheld, peerCertificate.raw, signal);
-        return { user: { ...unheld, groups: [EXPIRED_NODES] }, ends: undefined };
+        return { user: { ...unheld, groups: [GROUP_EXPIRED_NODES] }, ends: undefined };
       }
       const certificate = verify(peerCertificate);
       if (certificate.subject.commonName === "") return undefined;

@@ -107,3 +107,8 @@ test.each([
 test("what has come of a request is not a node's to say", async () => {
   expect(await ask("update certificates.k8s.io/podcertificaterequests/status ns of-node-1", NODE_1, certifying)).toBe("no: nodes may not access the status subresource of PodCertificateRequests");
 });
+
+test("a node whose certificate does not hold is told so, whatever it asks for", async () => {
+  const late: UserInfo = { name: "system:node:node-1", groups: ["coracle:expired-nodes", "system:authenticated"] };
+  for (const what of ["list core/pods", "update coordination.k8s.io/leases kube-node-lease node-1"]) expect(await ask(what, late)).toMatch(/^no: the node's certificate does not hold by this server's clock/);
+});

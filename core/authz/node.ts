@@ -18,7 +18,7 @@ import { parseFieldSelector } from "../api/meta/field-selector.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { objectKey } from "../api/meta/object-meta.ts";
 import type { ResourceAttributes } from "../api/request/attributes.ts";
-import { GROUP_NODES, type UserInfo } from "../api/request/user.ts";
+import { GROUP_EXPIRED_NODES, GROUP_NODES, type UserInfo } from "../api/request/user.ts";
 import type { Index, Informer } from "../client/informer.ts";
 import type { Authorizer, Decision } from "./authorizer.ts";
 import { podClaimNames, podConfigMapNames, podResourceClaimNames, podSecretNames, volumeSecrets } from "../api/meta/pod-references.ts";
@@ -164,6 +164,7 @@ export function nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, res
 
   return {
     authorize(attributes) {
+      if (attributes.user.groups.includes(GROUP_EXPIRED_NODES)) return no("the node's certificate does not hold by this server's clock: it may ask for another one, and nothing else until it has it");
       const node = nodeNameOf(attributes.user);
       if (node === undefined) return no();
       if (node === "") return no(`unknown node for user ${goQuote(attributes.user.name)}`);

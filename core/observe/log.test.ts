@@ -52,3 +52,24 @@ test("how much is logged can be changed while it runs, of all that were made of 
   all("3");
   expect(lines).toEqual(["warn 1", "error 1", "debug 2", "info 2", "warn 2", "error 2", "warn 3", "error 3"]);
 });
+
+test("what is wrong for long is not said at each try, but to who wants to know all there is; what differs in a field is not the same", () => {
+  const lines: string[] = [];
+  let nowMs = 0;
+  const log = pinoLog({ level: "info", uptimeMs: () => nowMs, write: (line) => { const { level, msg, server, err, repeated } = JSON.parse(line) as Record<string, unknown>; lines.push([level, msg, server, err, repeated].filter((one) => one !== undefined).join(" ")); } });
+  const tunnel = log.with({ part: "tunnel" });
+  const fail = (server: string, why = "refused"): void => tunnel.warn("no tunnel", { server, error: Object.assign(new Error(why), { big: 1n }) });
+  for (let i = 0; i < 5; i++) fail("a");
+  fail("b");
+  fail("a", "no route");
+  for (let i = 0; i < 5; i++) tunnel.info("looked");
+  const itself: Record<string, unknown> = {};
+  itself["self"] = itself;
+  for (let i = 0; i < 4; i++) tunnel.warn("who knows", { itself });
+  log.verbosity.set(4);
+  fail("a");
+  log.verbosity.set(0);
+  nowMs = 600_000;
+  fail("a");
+  expect(lines).toEqual([...Array.from({ length: 3 }, () => "warn no tunnel a refused"), "warn no tunnel b refused", "warn no tunnel a no route", ...Array.from({ length: 5 }, () => "info looked"), ...Array.from({ length: 4 }, () => "warn who knows"), "debug no tunnel a refused", "warn no tunnel a refused 3"]);
+});

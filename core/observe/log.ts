@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/component-base/logs/json/json.go
  */
 import pino from "pino";
+import { Repeats } from "./repeats.ts";
 
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -25,9 +26,10 @@ export interface VerboseLog extends Log { readonly verbosity: Verbosity }
 
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-export function pinoLog({ level, write }: { level: LogLevel; write: (line: string) => void }): VerboseLog {
+/** Warnings and errors that are said again and again are kept back (repeats.ts) but for the debug level. */
+export function pinoLog({ level, write, uptimeMs = () => performance.now() }: { level: LogLevel; write: (line: string) => void; uptimeMs?: () => number }): VerboseLog {
   const given = RANKS[level];
-  const least = { rank: given };
+  const least = { rank: given }, repeats = new Repeats();
   const options: pino.LoggerOptions = {
     level: "debug", // which lines are shown is decided here: pino's own children would keep the level they were made with
     base: null,
@@ -38,7 +40,7 @@ export function pinoLog({ level, write }: { level: LogLevel; write: (line: strin
     formatters: { level: (label) => ({ level: label, ...(label in VERBOSITY ? { v: VERBOSITY[label] } : {}) }) },
     serializers: { error: errorFields },
   };
-  return { ...wrap(pino(options, { write }), least), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
+  return { ...wrap(pino(options, { write }), { least, kept: (what) => repeats.next(what, uptimeMs()) }, {}), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
 }
 
 /** Of what is no warning. Source: client-go's and the controllers' own use of klog's levels */
@@ -71,16 +73,38 @@ function facts(fields: Record<string, unknown> = {}): Record<string, unknown> {
   return fields["error"] === undefined ? fields : { ...fields, err: errorText(fields["error"]) };
 }
 
-/** `least`: which lines are shown. */
-function wrap(logger: pino.Logger, least: { readonly rank: number }): Log {
+/** The same for what is said a second time: no stacks, which tell nothing more. undefined: who knows, as of what holds itself. */
+function same(level: LogLevel, message: string, fields: Record<string, unknown>): string | undefined {
+  try {
+    return JSON.stringify([level, message, fields], (_, value: unknown) => (value instanceof Error ? errorText(value) : typeof value === "bigint" ? `${value}` : value));
+  } catch {
+    return undefined;
+  }
+}
+
+interface Shown {
+  /** Which lines are. */
+  readonly least: { readonly rank: number };
+  /** How often what is said was kept back since it was; undefined: so it is now. */
+  kept(what: string): number | undefined;
+}
+
+/** `bound`: on every line. */
+function wrap(logger: pino.Logger, shown: Shown, bound: Record<string, unknown>): Log {
   const at = (level: LogLevel): Log["info"] => {
     const rank = RANKS[level];
-    return (message, fields) => { if (rank >= least.rank) logger[level](facts(fields), message); };
+    return (message, fields) => { if (rank >= shown.least.rank) logger[level](facts(fields), message); };
   };
-  return {
-    debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"),
-    with: (fields) => wrap(logger.child(fields), least),
+  const debug = at("debug");
+  const seldom = (level: "warn" | "error"): Log["info"] => {
+    const say = at(level);
+    return (message, fields = {}) => {
+      const what = same(level, message, { ...bound, ...fields }), kept = what === undefined ? 0 : shown.kept(what);
+      if (kept === undefined) debug(message, fields);
+      else say(message, kept === 0 ? fields : { ...fields, repeated: kept });
+    };
   };
+  return { debug, info: at("info"), warn: seldom("warn"), error: seldom("error"), with: (fields) => wrap(logger.child(fields), shown, { ...bound, ...fields }) };
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {}, with: () => silentLog };

@@ -28,12 +28,6 @@ export interface LeafSpec {
 const CLIENT: readonly Usage[] = ["digital signature", "client auth"];
 const SERVER: readonly Usage[] = ["digital signature", "server auth"];
 
-/**
- * The group of a node whose certificate does not hold now, instead of system:nodes: it was off, or out of reach, for longer than that, or got it while clocks were ahead. It may ask for
- * another one, and nothing else; who has such a certificate's key had all this while it held, and is kept out by revocation, not by time.
- */
-export const EXPIRED_NODES = "coracle:expired-nodes";
-
 function client(name: string, commonName: string, organizations: readonly string[] = []): LeafSpec {
   return { name, authority: "client-ca", subject: { commonName, organizations }, usages: CLIENT, altNames: NO_ALT_NAMES };
 }

@@ -175,6 +175,20 @@ test.skipIf(!canOverlay)("what the pod network noted of sandboxes that are long 
   expect(out.trim().split("\n").at(-1)).toBe("plain-5a41-eth0");
 }, 300_000);
 
+test.skipIf(!canOverlay)("what firewalld was told is taken back", () => {
+  const out = onMachine(`
+printf '#!/bin/sh\\nfor one; do echo "<$one>"; done | tr -d "\\\\n"; echo; case "$*" in *gone*) exit 1 ;; esac\\n' >/usr/local/bin/firewall-cmd; chmod +x /usr/local/bin/firewall-cmd
+mkdir -p /var/lib/coracle/agent/network; printf 'trusted\\t--remove-source=10.42.0.0/16\\npublic\\t--remove-rich-rule=rule family="ipv4" accept\\npublic\\t--remove-source=gone\\n' >/var/lib/coracle/agent/network/firewalld
+sh installers/linux/uninstall.sh`);
+  expect(out).toContain(`<-q><--zone=trusted><--remove-source=10.42.0.0/16>
+removed firewalld's trusted source=10.42.0.0/16
+<-q><--zone=public><--remove-rich-rule=rule family="ipv4" accept>
+removed firewalld's public rich-rule=rule family="ipv4" accept
+<-q><--zone=public><--remove-source=gone>
+`);
+  expect(out).not.toContain("removed firewalld's public source");
+}, 300_000);
+
 test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
   const out = onMachine(`
 sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: the node failed" >\\&2; echo "  because: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"

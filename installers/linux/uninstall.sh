@@ -195,6 +195,14 @@ remove_network() {
   done <<TABLES
 $tables
 TABLES
+  # what firewalld was told (node/network/firewalld.ts)
+  if have firewall-cmd; then
+    find "$data_dir/agent" -maxdepth 3 -name firewalld -type f 2>/dev/null | while read -r file; do
+      while IFS='	' read -r zone option; do
+        if firewall-cmd -q --zone="$zone" "$option" </dev/null 2>/dev/null; then removed "firewalld's $zone ${option#--remove-}"; fi
+      done <"$file"
+    done
+  fi
   # rules of ours in the machine's own chains (node/network/forward.ts)
   "$nft" -a -t list ruleset 2>/dev/null | awk '$1 == "table" { at = $2 " " $3 } $1 == "chain" { chain = $2 } /comment "coracle pods/ { print at, chain, $NF }' | while read -r family table chain handle; do
     "$nft" delete rule "$family" "$table" "$chain" handle "$handle" && removed "nftables rule $family $table $chain handle $handle"

@@ -5,8 +5,8 @@
  *   forward   from and to pods
  *   input     from pods; to the ingress, whose ports Services lead to; the tunnel, from other nodes
  *
- * Nothing but addresses and ports is looked at: programs for iptables show no table that has anything else in it. A firewall that ends with a rule of its own which rejects
- * the rest (firewalld) has to be told by whoever runs it.
+ * Nothing but addresses and ports is looked at: programs for iptables show no table that has anything else in it. firewalld, which ends with a rule of its own that rejects the rest, is told
+ * in its own words (firewalld.ts); another such firewall has to be by whoever runs it.
  */
 import { createHash } from "node:crypto";
 import { type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
@@ -24,10 +24,14 @@ const COMMENT = "coracle pods";
 /** Ours, and what CNI plugins have made for us. */
 const OWN = /^(coracle|cni_)/;
 
-export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, signal: AbortSignal): Promise<void> {
+/** Tells a firewall whose tables nobody else may write: those chains it has, too. */
+export type TellFirewall = (chains: readonly FilterChain[], passage: Passage, signal: AbortSignal) => Promise<void>;
+
+export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, tell: TellFirewall, signal: AbortSignal): Promise<void> {
   const chains = (await nft.filters?.((table) => OWN.test(table), { signal })) ?? [];
   const script = chains.map((chain) => passageText(chain, passage)).join("");
   if (script !== "") await nft.apply(script, { signal });
+  await tell(chains, passage, signal);
 }
 
 /** Commands that let through what is the cluster's; "" if it passes already. Pure. */

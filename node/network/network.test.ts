@@ -263,7 +263,7 @@ test("a node does not get packets of others by the range it registers with", () 
 });
 
 test("a host's firewall that drops what it does not know lets through what is the cluster's, once, and other rules when it becomes something else", () => {
-  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", name: hook.toUpperCase(), hook, policy: "drop", commented: [{ comment: "ssh", handle: 3 }], ...change });
+  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", tableHandle: 1, name: hook.toUpperCase(), hook, policy: "drop", commented: [{ comment: "ssh", handle: 3 }], ...change });
   const passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 4789, from: ["192.168.0.2", "fd00::2"] } };
   const rules = (text: string): string[] => text.trim().split("\n").map((line) => line.replace(/ counter accept comment "coracle pods [0-9a-f]{8}"$/, ""));
   expect(rules(passageText(chain("forward"), passage))).toEqual(["insert rule ip filter FORWARD ip saddr 10.42.0.0/16", "insert rule ip filter FORWARD ip daddr 10.42.0.0/16"]);
@@ -276,8 +276,8 @@ test("a host's firewall that drops what it does not know lets through what is th
 });
 
 test("chains that filter are found in what nft lists", () => {
-  const text = JSON.stringify({ nftables: [{ metainfo: {} }, { table: { family: "inet", name: "filter" } }, { chain: { family: "inet", table: "filter", name: "input", handle: 1, type: "filter", hook: "input", prio: 0, policy: "drop" } }, { chain: { family: "inet", table: "filter", name: "mine", handle: 2 } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 5, comment: "x" } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 6 } }] });
-  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", name: "input", hook: "input", policy: "drop", commented: [{ comment: "x", handle: 5 }] }]);
+  const text = JSON.stringify({ nftables: [{ metainfo: {} }, { table: { family: "inet", name: "filter", handle: 4 } }, { chain: { family: "inet", table: "filter", name: "input", handle: 1, type: "filter", hook: "input", prio: 0, policy: "drop" } }, { chain: { family: "inet", table: "filter", name: "mine", handle: 2 } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 5, comment: "x" } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 6 } }] });
+  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", tableHandle: 4, name: "input", hook: "input", policy: "drop", commented: [{ comment: "x", handle: 5 }] }]);
   expect(filterChains("")).toEqual([]);
 });
 

@@ -27,12 +27,14 @@ import { parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import { bootId } from "../os/boot-id.ts";
+import { type Exec, exec } from "../os/exec.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
 import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
 import { CNI_RESULTS } from "./cni-records.ts";
+import { firewalldPassages } from "./firewalld.ts";
 import { allowThroughFirewall } from "./forward.ts";
 import { type Conntracking, type PreparedHost, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
@@ -72,6 +74,8 @@ export interface NodeNetworkOptions {
   readonly ensureLinks?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Puts back pods' ports on this machine (host-ports.ts), if they are gone. */
   readonly ensureHostPorts?: ((signal: AbortSignal) => Promise<void>) | undefined;
+  /** firewall-cmd's; absent: the machine's. */
+  readonly exec?: Exec | undefined;
   readonly cpus: number;
   readonly conntrack?: Conntracking | undefined;
   /** Makes the kernel ready: host.ts. Tests leave the machine as it is. */
@@ -85,7 +89,7 @@ const VERIFY_MS = 30_000;
 const RETRY = { minMs: 1000, maxMs: 60_000 };
 
 export function networkPaths(stateDir: string) {
-  return { ipam: join(stateDir, "ipam"), addresses: join(stateDir, "addresses"), boot: join(stateDir, "boot-id"), sysctls: join(stateDir, "sysctls.json") } as const;
+  return { ipam: join(stateDir, "ipam"), addresses: join(stateDir, "addresses"), boot: join(stateDir, "boot-id"), sysctls: join(stateDir, "sysctls.json"), firewalld: join(stateDir, "firewalld") } as const;
 }
 
 export interface NodeNetwork extends Runnable {
@@ -101,6 +105,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const paths = networkPaths(options.stateDir);
   const usesV6 = clusterCidrs.some((cidr) => parseCidr(cidr)?.family === 6);
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
+  const firewalld = firewalldPassages({ exec: options.exec ?? exec, noteFile: paths.firewalld, log });
   let host: PreparedHost = { bridgeNetfilter: false };
   let masquerade = "", guard = ""; // as applied
   let bridge: number | undefined; // its index
@@ -127,7 +132,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       await nft.apply(guarding, { signal }); // before there is a tunnel
       guard = guarding;
     }
-    await allowThroughFirewall(nft, passage, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at", { error }); });
+    await allowThroughFirewall(nft, passage, firewalld, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at, or told what is the cluster's", { error }); });
     if (!self) return;
     await overlay.sync(self, others, signal);
   }

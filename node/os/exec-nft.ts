@@ -27,6 +27,8 @@ export interface Nft {
 export interface FilterChain {
   readonly family: NftFamily;
   readonly table: string;
+  /** Another one when the table was made anew. */
+  readonly tableHandle: number | undefined;
   readonly name: string;
   readonly hook: string;
   /** Of packets that no rule of it decides about: "accept" or "drop". */
@@ -109,10 +111,10 @@ function entriesOf(text: string, kind: "table" | "chain" | "rule"): NftEntry[] {
   return nftables.flatMap((entry) => entry[kind] ?? []);
 }
 
-/** Of a table, as nft lists it in JSON. Pure. */
+/** Of one table, as nft lists it in JSON. Pure. */
 export function filterChains(text: string): FilterChain[] {
-  const rules = entriesOf(text, "rule");
+  const rules = entriesOf(text, "rule"), tableHandle = entriesOf(text, "table")[0]?.handle;
   return entriesOf(text, "chain").flatMap(({ family = "", table = "", name = "", type, hook, policy = "accept" }) => (type !== "filter" || hook === undefined ? [] : [{
-    family: family as NftFamily, table, name, hook, policy, commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
+    family: family as NftFamily, table, tableHandle, name, hook, policy, commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
   }]));
 }

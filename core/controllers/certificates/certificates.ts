@@ -10,11 +10,11 @@ import type { CertificateSigningRequest, CertificateSigningRequestCondition } fr
 import { ifFound } from "../../api/meta/if-found.ts";
 import { keyOf, objectKey } from "../../api/meta/object-meta.ts";
 import { parseTime } from "../../api/meta/time.ts";
+import { GROUP_EXPIRED_NODES } from "../../api/request/user.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, NODES } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import type { Authority } from "../../pki/authority.ts";
 import type { CertificateRequest } from "../../pki/certificate-request.ts";
-import { EXPIRED_NODES } from "../../pki/identities.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
 import { isUsage, parseCertificate } from "../../pki/x509.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
@@ -88,7 +88,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
   async function approval(csr: Csr, signal: AbortSignal): Promise<CertificateSigningRequestCondition | undefined> {
     const approved = (message: string): CertificateSigningRequestCondition => ({ type: "Approved", status: "True", reason: "AutoApproved", message });
     const request = requestOf(csr);
-    const isExpired = csr.spec.groups?.includes(EXPIRED_NODES) === true;
+    const isExpired = csr.spec.groups?.includes(GROUP_EXPIRED_NODES) === true;
     if (csr.spec.signerName === KUBELET_SERVING) return !isExpired && servesItself(csr, request) ? approved("Auto approving kubelet serving certificate: its names are those of its Node.") : undefined;
     if (kubeletClientProblem(request, usagesOf(csr)) !== undefined) return undefined;
     if (csr.spec.username === request.subject.commonName && (await mayCreate(csr, "selfnodeclient", signal))) {
