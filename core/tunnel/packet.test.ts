@@ -6,7 +6,7 @@ import { decodePacket, encodePacket, type Packet, PacketError } from "./packet.t
 function taken(reader: GrpcFrameReader, chunk: Buffer): Packet[] {
   const got: Packet[] = [];
   reader.add(chunk);
-  for (let message; (message = reader.next()); ) got.push(decodePacket(message));
+  for (let message: Buffer | undefined; (message = reader.next()); ) got.push(decodePacket(message));
   return got;
 }
 
