@@ -8,6 +8,7 @@ import { ConfigError } from "./config/config.ts";
 import { setEngine } from "./engine-settings.ts";
 import { explainError } from "./explain-error.ts";
 import { endWithReader } from "./gone-reader.ts";
+import { hideToken } from "./hidden-token.ts";
 import { terminalText } from "./terminal-text.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
@@ -53,8 +54,10 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
     console.error(`coracle: unknown command ${JSON.stringify(name)}\n\n${help()}`);
     return 2;
   }
-  if (LASTING.has(name)) setEngine({ env: process.env, argv0: process.argv0, argv });
-  else endWithReader(process);
+  if (LASTING.has(name)) {
+    setEngine({ env: process.env, argv0: process.argv0, argv });
+    hideToken();
+  } else endWithReader(process);
   return (await command.load())(rest);
 }
 

@@ -13,6 +13,7 @@ import { loopbackGuard } from "../node/network/loopback-guard.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
 import type { Overlay } from "../node/network/overlay.ts";
 import { lostPodLinks } from "../node/network/pod-links.ts";
+import { noSourceGuard, sourceGuard } from "../node/network/source-guard.ts";
 import { stableAddresses } from "../node/network/stable-addresses.ts";
 import { vxlanOverlay } from "../node/network/vxlan.ts";
 import { withoutOverlay } from "../node/network/without-overlay.ts";
@@ -59,7 +60,9 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
-  const { cri, renew } = settings.disable.includes("network") ? { cri: runtimeCri, renew: undefined } : limiting(runtimeCri, { nft, log: log.with({ part: "network" }) });
+  const believesSources = !settings.disable.includes("network-policy") && !settings.disable.includes("network");
+  const { cri: guarded, keeper } = believesSources ? sourceGuard(runtimeCri, { nft, clock, log: log.with({ part: "network" }) }) : { cri: runtimeCri, keeper: noSourceGuard({ nft, log: log.with({ part: "network" }) }) };
+  const { cri, renew } = settings.disable.includes("network") ? { cri: guarded, renew: undefined } : limiting(guarded, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
@@ -81,9 +84,9 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });
   const guard = loopbackGuard({ nft, clock, log: log.with({ part: "network" }) });
-  if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [guard, noNetworkPolicies({ nft, log })] };
+  if (!believesSources) return { cri, runtime: [runtime], network, proxy, policies: [guard, keeper, noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
-  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [guard, policies] };
+  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [guard, keeper, policies] };
 }
 
 function linksNow(): Link[] {

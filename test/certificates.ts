@@ -33,11 +33,11 @@ export async function nodeCredentials(pki: Pki, nodeName: string): Promise<{ ca:
 }
 
 /** An authority and what it signed, as policy engines make them for their webhooks: neither has a name, or both the same. */
-export async function namesakes(commonName?: string): Promise<{ ca: string; cert: string; key: string }> {
+export async function namesakes(commonName?: string, usages: Parameters<typeof signCertificate>[0]["usages"] = ["cert sign"]): Promise<{ ca: string; cert: string; key: string }> {
   const name = commonName === undefined ? Uint8Array.of(0x30, 0) : encodeSubject({ commonName, organizations: [] });
   const [above, below] = [await generateKey(), await generateKey()];
   const common = { notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000, issuerRaw: name, subjectRaw: name };
-  const ca = signCertificate({ ...common, serial: Buffer.alloc(16, 1), spki: spkiOf(above), usages: ["cert sign"], altNames: NO_ALT_NAMES, isCa: true }, above);
+  const ca = signCertificate({ ...common, serial: Buffer.alloc(16, 1), spki: spkiOf(above), usages, altNames: NO_ALT_NAMES, isCa: true }, above);
   const leaf = signCertificate({ ...common, serial: Buffer.alloc(16, 2), spki: spkiOf(below), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, isCa: false }, above);
   return { ca: certificatePem(ca), cert: certificatePem(leaf), key: keyPem(below) };
 }

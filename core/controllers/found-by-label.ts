@@ -6,24 +6,13 @@
  *   selecting(budgets, BY_SELECTOR, pod)                those whose selectors mean a pod
  */
 import type { Pod } from "../api/gen/core.v1.ts";
-import type { Labels } from "../api/meta/label-requirement.ts";
 import type { LabelSelector } from "../api/meta/label-selector.ts";
 import { type ApiObject, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
+import { labelIn, placeOf, placesFor } from "../api/meta/selector-places.ts";
 import type { Index, Informer } from "../client/informer.ts";
 
 /** By each of its labels. */
 export const PODS_BY_LABEL: Index<Pod> = { name: "label", partsOf: ({ metadata }) => [metadata.labels], valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
-
-export function labelIn(namespace: string, key: string, value: string): string { return `${namespace} ${key}=${value}`; }
-
-/** Under what a selector is found: one label that it asks for, of several any will do, for a pod that it means has all of them; or that it asks for no one value of any. */
-export function placeOf(selector: LabelSelector, namespace: string): string {
-  const exact = selector.exactLabel();
-  return exact === undefined ? namespace : labelIn(namespace, exact.key, exact.value);
-}
-
-/** Where the selectors are that may mean a pod of these labels. */
-export function placesFor(labels: Labels, namespace: string): string[] { return [namespace, ...Object.entries(labels).map(([key, value]) => labelIn(namespace, key, value))]; }
 
 /** In no order that could be relied on. */
 export function matchingPods(pods: Pick<Informer<Pod>, "by" | "inNamespace">, { namespace, selector }: { readonly namespace: string; readonly selector: LabelSelector }): readonly Readonly<Pod>[] {

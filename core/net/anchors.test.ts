@@ -30,6 +30,11 @@ test.each([["no name", undefined], ["one name", "webhook"]])("an authority that 
   expect([held(systemClock.nowMs()), held(systemClock.nowMs() + 2 * 3_600_000)]).toEqual([true, false]);
 });
 
+test("an authority that is for clients alone has signed no server that is trusted", async () => {
+  const held = ({ cert, ca }: { readonly cert: string; readonly ca: string }): boolean => signedByOneOf(new X509Certificate(cert).raw, ca, systemClock.nowMs());
+  expect([held(await namesakes("webhook", ["cert sign", "client auth"])), held(await namesakes("webhook", ["cert sign", "client auth", "server auth"]))]).toEqual([false, true]);
+});
+
 test("an authority that was renewed with its key, or stands beside one of its name with another key or that has expired, is found by its key", async () => {
   const { renewed, expired, other, leaves, key } = await authoritiesOfOneName();
   for (const cert of leaves) {

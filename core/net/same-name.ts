@@ -15,10 +15,10 @@ const NAME_CONSTRAINTS = Buffer.from("0603551d1e", "hex"); // the extension's OI
 /** Whether an authority of the bundle (PEM) signed this server's certificate (DER), and both are valid. */
 export function signedByOneOf(der: Uint8Array, bundle: string, nowMs: number): boolean {
   const leaf = new X509Certificate(der);
-  if (!isValid(leaf, nowMs) || !(leaf.keyUsage?.some((use) => SERVER_AUTH.has(use)) ?? true)) return false;
+  if (!isValid(leaf, nowMs) || !isForServers(leaf)) return false;
   return (bundle.match(CERTIFICATE) ?? []).some((pem) => {
     const authority = new X509Certificate(pem);
-    return authority.ca && isValid(authority, nowMs) && !authority.raw.includes(NAME_CONSTRAINTS) && mayHaveIssued(authority, leaf) && leaf.verify(authority.publicKey);
+    return authority.ca && isValid(authority, nowMs) && isForServers(authority) && !authority.raw.includes(NAME_CONSTRAINTS) && mayHaveIssued(authority, leaf) && leaf.verify(authority.publicKey);
   });
 }
 
@@ -26,6 +26,9 @@ export function signedByOneOf(der: Uint8Array, bundle: string, nowMs: number): b
 function mayHaveIssued(authority: X509Certificate, leaf: X509Certificate): boolean {
   return leaf.checkIssued(authority) || (leaf.issuer === authority.subject && authority.checkIssued(authority));
 }
+
+/** Each certificate on the way must be, an authority's as well. Source: Go crypto/x509 checkChainForKeyUsage */
+function isForServers({ keyUsage }: X509Certificate): boolean { return keyUsage?.some((use) => SERVER_AUTH.has(use)) ?? true; }
 
 function isValid({ validFrom, validTo }: X509Certificate, nowMs: number): boolean {
   return Date.parse(validFrom) <= nowMs && nowMs <= Date.parse(validTo);

@@ -9,10 +9,11 @@
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import type { PodGroup } from "../api/gen/scheduling.v1alpha2.ts";
+import { Budgets } from "./budgets.ts";
 import { priorityOf } from "./evaluation.ts";
 import type { LiveNode, PlacedPod } from "./node-info.ts";
 import { groupOf, type PodGroups } from "./pod-groups.ts";
-import { budgetsLeft, startOf, violates } from "./preempt.ts";
+import { startOf } from "./preempt.ts";
 
 /** Who goes, or stays, as one. */
 export interface Unit {
@@ -53,8 +54,8 @@ export function moreImportant(a: Unit, b: Unit): number {
 
 /** In which order it is asked whether they can stay: first those that a budget protects. */
 export function inOrderOfMercy(units: readonly Unit[], budgets: readonly Readonly<PodDisruptionBudget>[]): Unit[] {
-  const left = budgetsLeft(budgets);
-  const { violating = [], harmless = [] } = Object.groupBy(units.toSorted(moreImportant), ({ pods }) => (pods.some(({ pod }) => violates(pod, left)) ? "violating" : "harmless"));
+  const left = new Budgets(budgets).left();
+  const { violating = [], harmless = [] } = Object.groupBy(units.toSorted(moreImportant), ({ pods }) => (pods.some(({ pod }) => left.forbids(pod)) ? "violating" : "harmless"));
   return [...violating, ...harmless];
 }
 

@@ -6,9 +6,8 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
-import { type LabelSelector, labelSelector } from "../api/meta/label-selector.ts";
-import { labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { Budgets } from "./budgets.ts";
 import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Evaluation, priorityOf } from "./evaluation.ts";
@@ -57,10 +56,11 @@ export function candidatesFor(candidate: Candidate, failure: NoPlacement, { clus
   const reasons = new Map<string, { readonly reasons: readonly string[] }>();
   const errors = new Set<string>();
   const offset = Math.floor(random.next() * hopeful.length);
+  const known = new Budgets(budgets);
   for (let i = 0; i < hopeful.length && evaluation; i++) {
     if (harmless.length > 0 && harmless.length + violating.length >= enough) break;
     const node = hopeful[(offset + i) % hopeful.length]!;
-    const found = victimsOn(node, candidate, evaluation, budgets);
+    const found = victimsOn(node, candidate, evaluation, known);
     if ("error" in found) errors.add(found.error);
     else if ("reasons" in found) reasons.set(node.name, found);
     else (found.violations === 0 ? harmless : violating).push(found);
@@ -90,7 +90,7 @@ function isPreempted({ metadata, status }: Readonly<Pod>): boolean {
 }
 
 /** Without all pods of lower priority the pod must fit; then as many as possible stay, the protected and the important first. */
-function victimsOn(original: LiveNode, candidate: Candidate, evaluation: Evaluation, budgets: readonly Readonly<PodDisruptionBudget>[]): Choice | { readonly reasons: readonly string[] } | { readonly error: string } {
+function victimsOn(original: LiveNode, candidate: Candidate, evaluation: Evaluation, budgets: Budgets): Choice | { readonly reasons: readonly string[] } | { readonly error: string } {
   const lower = [...original.pods.values()].filter((placed) => priorityOf(placed) < priorityOf(candidate)).sort(moreImportant);
   if (lower.length === 0) return { reasons: ["No preemption victims found for incoming pod"] };
   const node = original.copy() as LiveNode;
@@ -126,28 +126,10 @@ export function startOf({ status }: Readonly<Pod>): number {
 }
 
 /** Pods whose eviction some budget forbids, and the others; each in the order they had. */
-function byBudget(pods: readonly PlacedPod[], budgets: readonly Readonly<PodDisruptionBudget>[]): readonly [PlacedPod[], PlacedPod[]] {
-  const left = budgetsLeft(budgets);
-  const { violating = [], harmless = [] } = Object.groupBy(pods, ({ pod }) => (violates(pod, left) ? "violating" : "harmless"));
+function byBudget(pods: readonly PlacedPod[], budgets: Budgets): readonly [PlacedPod[], PlacedPod[]] {
+  const left = budgets.left();
+  const { violating = [], harmless = [] } = Object.groupBy(pods, ({ pod }) => (left.forbids(pod) ? "violating" : "harmless"));
   return [violating, harmless];
-}
-
-interface BudgetLeft { readonly budget: Readonly<PodDisruptionBudget>; readonly selector: LabelSelector; allowed: number }
-
-/** How many may go yet, of whom. */
-export function budgetsLeft(budgets: readonly Readonly<PodDisruptionBudget>[]): readonly BudgetLeft[] {
-  return budgets.map((budget) => ({ budget, selector: labelSelector(budget.spec.selector), allowed: budget.status?.disruptionsAllowed ?? 0 }));
-}
-
-/** Whether some budget forbids that the pod goes, too. It counts from now on. */
-export function violates(pod: Readonly<Pod>, left: readonly BudgetLeft[]): boolean {
-  let isForbidden = false;
-  for (const one of left) {
-    if (namespaceOf(one.budget) !== namespaceOf(pod) || one.selector.empty || !one.selector.matches(labelsOf(pod)) || Object.keys(labelsOf(pod)).length === 0) continue;
-    if (one.budget.status?.disruptedPods?.[pod.metadata.name] !== undefined) continue; // counted already
-    if (--one.allowed < 0) isForbidden = true;
-  }
-  return isForbidden;
 }
 
 /** Each criterion in turn: the lowest stay; the first of those that are equal in all. */

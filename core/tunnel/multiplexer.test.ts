@@ -1,10 +1,11 @@
 /** Two ends of a tunnel over a pipe that delays and cuts as it likes. */
-import { Duplex } from "node:stream";
+import { Duplex, PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { TunnelConnection } from "./connection.ts";
 import { Multiplexer, type MultiplexerOptions } from "./multiplexer.ts";
 import { encodePacket } from "./packet.ts";
+import { PacketStream } from "./packet-stream.ts";
 import { mulberry32 } from "../../test/mulberry32.ts";
 import { ReceiveWindow, WINDOW_LIMITS, WindowBudget } from "./window.ts";
 
@@ -193,6 +194,50 @@ test("packets of no data wait for nobody, and are no more than the ones before t
   const push = vi.spyOn(here, "push");
   expect(await new Promise((resolve) => here.once("data", resolve))).toEqual(Buffer.from("x"));
   expect(push).toHaveBeenCalledTimes(1);
+});
+
+test("a peer that sends packets without end has its turn, and others have theirs; one that is paused meanwhile stays so", async () => {
+  let nowMs = 0;
+  const stream = new PassThrough(), packet = encodePacket({ type: "DRAIN" });
+  const packets = new PacketStream(stream, { onPacket: () => { nowMs++; }, onRoom: () => undefined, onClose: () => undefined }, { uptimeMs: () => nowMs }); // each takes a millisecond
+  for (let i = 0; i < 20; i++) stream.write(Buffer.concat(Array.from({ length: 20 }, () => packet)));
+  let before = 0, most = 0;
+  while (packets.packetCount < 400) {
+    await new Promise((resolve) => void setImmediate(resolve));
+    most = Math.max(most, packets.packetCount - before);
+    before = packets.packetCount;
+  }
+  expect(most).toBeLessThanOrEqual(40);
+  nowMs += 100;
+  stream.write(Buffer.concat([packet, packet])); // the second waits for the next turn
+  await expect.poll(() => packets.packetCount, { interval: 0 }).toBeGreaterThan(400);
+  packets.pause();
+  const { packetCount } = packets;
+  stream.write(packet);
+  await sleep(5);
+  expect(packets.packetCount).toBe(packetCount);
+  packets.resume();
+  await expect.poll(() => packets.packetCount).toBe(403);
+});
+
+test("what waits for its turn when the other end has closed is taken before that is told", async () => {
+  let nowMs = 0, taken = 0, closedAt = -1;
+  const stream = new PassThrough();
+  new PacketStream(stream, { onPacket: () => { nowMs++; taken++; }, onRoom: () => undefined, onClose: () => { closedAt = taken; } }, { uptimeMs: () => nowMs });
+  stream.write(Buffer.concat(Array.from({ length: 100 }, () => encodePacket({ type: "DRAIN" }))));
+  stream.destroy();
+  await sleep(5);
+  expect([closedAt, taken]).toEqual([100, 100]);
+});
+
+test("a peer that has small packets sent to it without end, and reads none, is cut off before they take more than they may", async () => {
+  let closed: Error | undefined;
+  const unread = new Duplex({ read: () => undefined, write: () => undefined });
+  const packets = new PacketStream(unread, { onPacket: () => undefined, onRoom: () => undefined, onClose: (error) => { closed = error; } }, { uptimeMs: () => 0 });
+  let sent = 0;
+  for (; !unread.destroyed && sent < 1_000_000; sent++) packets.send({ type: "CLOSE_REQ", connectId: 7 });
+  await sleep(1);
+  expect([closed?.message, sent < 50_000]).toEqual(["the other end of the tunnel does not read", true]);
 });
 
 test("bytes that come one by one and wait are kept as what they weigh", async () => {

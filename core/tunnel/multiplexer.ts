@@ -54,7 +54,7 @@ export class Multiplexer implements Line {
       onPacket: (packet) => this.#onPacket(packet),
       onRoom: () => this.#pump(),
       onClose: (error) => this.#onClose(error),
-    });
+    }, options.clock);
   }
 
   get connectionCount(): number { return this.#connections.size; }

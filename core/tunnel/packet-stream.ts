@@ -1,5 +1,7 @@
-/** Packets over one gRPC stream: either end's HTTP/2 stream, whose back-pressure it passes on. */
+/** Packets over one gRPC stream: either end's HTTP/2 stream, whose back-pressure it passes on. A peer that sends them without end has its turn, and others have theirs. */
 import type { Duplex } from "node:stream";
+import { type Breathe, breather } from "../lifecycle/breather.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import { GrpcFrameReader } from "../net/grpc/frames.ts";
 import { decodePacket, encodePacket, type Packet } from "./packet.ts";
 
@@ -7,6 +9,11 @@ import { decodePacket, encodePacket, type Packet } from "./packet.ts";
 const PACKET_BYTES_MAX = 4 * 1024 * 1024;
 /** Small packets are sent without waiting for room. A peer that makes us send them without end and reads none is cut off. */
 const UNSENT_BYTES_MAX = 4 * 1024 * 1024;
+/** What each of them costs that waits, however small it is. */
+const UNSENT_BYTES_MIN = 256;
+
+/** Packets that wait for their turn; more of them are left to the stream. */
+const WAITING_BYTES_MAX = 1024 * 1024;
 
 export interface PacketHandlers {
   onPacket(packet: Packet): void;
@@ -18,26 +25,36 @@ export interface PacketHandlers {
 
 export class PacketStream {
   readonly #stream: Duplex;
+  readonly #handlers: PacketHandlers;
+  readonly #reader = new GrpcFrameReader({ bytesMax: PACKET_BYTES_MAX });
+  readonly #breathe: Breathe;
   #packets = 0;
   #error: Error | undefined;
+  /** Sent while there was no room. */
+  #unsent = 0;
+  #isPaused = false;
+  /** Waits for its turn to go on with what has come. */
+  #isWaiting = false;
 
-  constructor(stream: Duplex, { onPacket, onRoom, onClose }: PacketHandlers) {
+  constructor(stream: Duplex, handlers: PacketHandlers, clock: Pick<Clock, "uptimeMs">) {
     this.#stream = stream;
-    const reader = new GrpcFrameReader({ bytesMax: PACKET_BYTES_MAX });
+    this.#handlers = handlers;
+    this.#breathe = breather(clock);
     stream.on("data", (chunk: Buffer) => {
-      try {
-        for (const message of reader.take(chunk)) {
-          this.#packets++;
-          onPacket(decodePacket(message));
-        }
-      } catch (error) {
-        this.destroy(error as Error);
-      }
+      this.#reader.add(chunk);
+      if (!this.#isWaiting) this.#take();
+      else if (this.#reader.heldBytes > WAITING_BYTES_MAX) stream.pause();
     });
-    stream.on("drain", onRoom);
+    stream.on("drain", () => {
+      this.#unsent = 0;
+      handlers.onRoom();
+    });
     stream.on("error", (error) => { this.#error ??= error; });
     stream.on("end", () => { if (!stream.destroyed) stream.end(); });
-    stream.on("close", () => onClose(this.#error));
+    stream.on("close", () => {
+      while (!this.#error && this.#takeOne());
+      handlers.onClose(this.#error);
+    });
   }
 
   /** Received so far. */
@@ -48,11 +65,47 @@ export class PacketStream {
   send(packet: Exclude<Packet, { type: "unknown" }>): void {
     if (!this.#stream.writable) return; // its close is on its way to us
     this.#stream.write(encodePacket(packet));
-    if (this.#stream.writableLength > UNSENT_BYTES_MAX) this.destroy(new Error("the other end of the tunnel does not read"));
+    this.#unsent = this.#stream.writableNeedDrain ? this.#unsent + 1 : 0;
+    if (Math.max(this.#stream.writableLength, this.#unsent * UNSENT_BYTES_MIN) > UNSENT_BYTES_MAX) this.destroy(new Error("the other end of the tunnel does not read"));
   }
 
-  pause(): void { this.#stream.pause(); }
-  resume(): void { this.#stream.resume(); }
+  pause(): void {
+    this.#isPaused = true;
+    this.#stream.pause();
+  }
+
+  resume(): void {
+    this.#isPaused = false;
+    if (!this.#isWaiting) this.#take();
+  }
+
+  /** What has come, for as long as it is its turn. */
+  #take(): void {
+    while (!this.#isPaused && !this.#stream.destroyed && this.#takeOne()) {
+      const turn = this.#breathe();
+      if (!turn) continue;
+      this.#isWaiting = true;
+      void turn.then(() => {
+        this.#isWaiting = false;
+        this.#take();
+      });
+      return;
+    }
+    if (!this.#isPaused) this.#stream.resume();
+  }
+
+  #takeOne(): boolean {
+    try {
+      const message = this.#reader.next();
+      if (!message) return false;
+      this.#packets++;
+      this.#handlers.onPacket(decodePacket(message));
+      return true;
+    } catch (error) {
+      this.destroy(error as Error);
+      return false;
+    }
+  }
 
   destroy(error?: Error): void {
     this.#error ??= error;

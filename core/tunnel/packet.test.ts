@@ -1,7 +1,14 @@
 import { describe, expect, test } from "vitest";
-import { GrpcFrameError, GrpcFrameReader } from "../net/grpc/frames.ts";
+import { GRPC_PREFIX_BYTES, GrpcFrameError, GrpcFrameReader } from "../net/grpc/frames.ts";
 import { GrpcError, grpcErrorOf, grpcTrailers } from "../net/grpc/status.ts";
 import { decodePacket, encodePacket, type Packet, PacketError } from "./packet.ts";
+
+function taken(reader: GrpcFrameReader, chunk: Buffer): Packet[] {
+  const got: Packet[] = [];
+  reader.add(chunk);
+  for (let message: Buffer | undefined; (message = reader.next()); ) got.push(decodePacket(message));
+  return got;
+}
 
 describe("on the wire", () => {
   test.each<[string, Packet]>([
@@ -34,12 +41,24 @@ test("messages are found however the bytes were cut", () => {
   for (const size of [1, 2, 3, 5, 64, 1000, bytes.length]) {
     const reader = new GrpcFrameReader({ bytesMax: 2_000 });
     const got: Packet[] = [];
-    for (let at = 0; at < bytes.length; at += size) for (const message of reader.take(bytes.subarray(at, at + size))) got.push(decodePacket(message));
+    for (let at = 0; at < bytes.length; at += size) got.push(...taken(reader, bytes.subarray(at, at + size)));
     expect(got).toEqual(packets);
     expect(reader.heldBytes).toBe(0);
   }
-  expect(() => [...new GrpcFrameReader({ bytesMax: 10 }).take(Buffer.from("000000000b", "hex"))]).toThrow(GrpcFrameError);
-  expect(() => [...new GrpcFrameReader({ bytesMax: 10 }).take(Buffer.from("0100000001", "hex"))]).toThrow(GrpcFrameError);
+  expect(() => taken(new GrpcFrameReader({ bytesMax: 10 }), Buffer.from("000000000b", "hex"))).toThrow(GrpcFrameError);
+  expect(() => taken(new GrpcFrameReader({ bytesMax: 10 }), Buffer.from("0100000001", "hex"))).toThrow(GrpcFrameError);
+});
+
+test("a message that comes byte by byte keeps none of the pieces that it came in", () => {
+  const bytes = encodePacket({ type: "DATA", connectId: 7, error: "", data: Buffer.from("as it was said") });
+  const reader = new GrpcFrameReader({ bytesMax: 2_000 }), got: Packet[] = [];
+  let piece = Buffer.alloc(1);
+  for (const [at, byte] of bytes.entries()) {
+    if (at <= GRPC_PREFIX_BYTES + 1) piece = Buffer.alloc(1); // the first of a stretch is kept as it is
+    piece[0] = byte;
+    got.push(...taken(reader, piece));
+  }
+  expect(got).toEqual([{ type: "DATA", connectId: 7, error: "", data: Buffer.from("as it was said") }]);
 });
 
 test("how a call ended", () => {

@@ -41,17 +41,19 @@ export async function recordPaths({ resultsDir, network }: Omit<RecordsOptions, 
 export async function namesIn(directory: string): Promise<readonly string[]> { return (await ifThere(readdir(directory))) ?? []; }
 
 export async function readRecords(options: RecordsOptions): Promise<{ readonly path: string; readonly record: CniRecord }[]> {
-  const { network, log } = options;
-  const found = await Promise.all((await recordPaths(options)).map(async (path) => {
-    try {
-      const record = JSON.parse(await readFile(path, "utf8")) as CniRecord;
-      return record.kind === KIND && record.networkName === network ? [{ path, record }] : [];
-    } catch (error) {
-      log.debug("a record of a pod's network cannot be read", { path, error }); // it is being written, or the pod has just gone
-      return [];
-    }
-  }));
-  return found.flat();
+  const found = await Promise.all((await recordPaths(options)).map(async (path) => ({ path, record: await readRecord(path, options) })));
+  return found.flatMap(({ path, record }) => (record ? [{ path, record }] : []));
+}
+
+/** Undefined: it is somebody else's, or cannot be read now. */
+export async function readRecord(path: string, { network, log }: Pick<RecordsOptions, "network" | "log">): Promise<CniRecord | undefined> {
+  try {
+    const record = JSON.parse(await readFile(path, "utf8")) as CniRecord;
+    return record.kind === KIND && record.networkName === network ? record : undefined;
+  } catch (error) {
+    log.debug("a record of a pod's network cannot be read", { path, error }); // it is being written, or the pod has just gone
+    return undefined;
+  }
 }
 
 /** The pod's network namespace. */

@@ -8,7 +8,7 @@ import { type Exec, exec } from "./exec.ts";
 import type { NetlinkSocket } from "./netlink-socket.ts";
 import { type ElementBatch, writeBatch } from "./nft-batch.ts";
 
-export type NftFamily = "ip" | "ip6" | "inet";
+export type NftFamily = "ip" | "ip6" | "inet" | "bridge";
 
 export interface Nft {
   /** Commands as in an nft file. Throws NftError with what nft says. */

@@ -49,15 +49,16 @@ export type KeptPorts = ReadonlyMap<string, ReadonlySet<number>>;
 /** The Service whose endpoints are the API servers. */
 export const KUBERNETES = objectKey("default", "kubernetes");
 
-/** Of the API servers, by the slices of KUBERNETES, and of this node's kubelet. */
-export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], own: Readonly<Node> | undefined): KeptPorts {
+/** Of the API servers, by the slices of KUBERNETES, and of the nodes' kubelets, whose port is this one's: what another node says of its own would be any. */
+export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], own: Readonly<Node> | undefined, nodes: Iterable<Readonly<Node>>): KeptPorts {
   const kept = new Map<string, Set<number>>();
   const keep = (text: string, port: number | null | undefined): void => {
     const ip = port ? parseStoredIp(text) : undefined;
     if (ip && port) kept.set(formatIp(ip), (kept.get(formatIp(ip)) ?? new Set<number>()).add(port));
   };
   for (const { ports, endpoints } of kubernetes) for (const { port } of ports ?? []) for (const { addresses } of endpoints ?? []) for (const one of addresses) keep(one, port);
-  for (const { type, address } of own?.status?.addresses ?? []) if (type.endsWith("IP")) keep(address, own?.status?.daemonEndpoints?.kubeletEndpoint?.Port);
+  const kubeletPort = own?.status?.daemonEndpoints?.kubeletEndpoint?.Port;
+  for (const { status } of nodes) for (const { type, address } of status?.addresses ?? []) if (type.endsWith("IP")) keep(address, kubeletPort);
   return kept;
 }
 

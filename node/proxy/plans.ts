@@ -47,10 +47,18 @@ export class ServicePlans {
 
   /** Where this node is, what reaches it from outside, and what is no Service's. False: that is known. */
   placeNode({ zone, externalIps, kept }: Pick<ProxyNode, "zone" | "externalIps" | "kept">): boolean {
-    if (zone === this.#node.zone && isDeepStrictEqual(externalIps ?? [], this.#node.externalIps ?? []) && isDeepStrictEqual(kept ?? new Map(), this.#node.kept ?? new Map())) return false;
+    const isElsewhere = zone !== this.#node.zone || !isDeepStrictEqual(externalIps ?? [], this.#node.externalIps ?? []);
+    if (!isElsewhere && isDeepStrictEqual(kept ?? new Map(), this.#node.kept ?? new Map())) return false;
     this.#node = { ...this.#node, zone, externalIps, kept };
-    for (const key of this.#planned.keys()) this.#changed.add(key);
-    return true;
+    const before = this.#changed.size;
+    for (const key of this.#planned.keys()) if (isElsewhere || this.#isOutside(key)) this.#changed.add(key);
+    return this.#changed.size > before;
+  }
+
+  /** Whether it has other addresses than its own: which ports are kept concerns no other. */
+  #isOutside(key: ObjectKey): boolean {
+    const { spec, status } = this.#deps.services.get(key) ?? {};
+    return (spec?.externalIPs ?? []).length > 0 || (status?.loadBalancer?.ingress ?? []).length > 0;
   }
 
   /** Whether anything has changed since the last plan. */

@@ -9,6 +9,7 @@
  *
  * Source: kubernetes v1.36 pkg/proxy (behaviour, metrics)
  */
+import { isDeepStrictEqual } from "node:util";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import { keyOf, type ObjectKey, objectKey } from "../../core/api/meta/object-meta.ts";
 import type { EventReporter } from "../../core/client/events.ts";
@@ -87,6 +88,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
+  let placing: { cancel(): void } | undefined;
 
   function tellFailed(check: HealthCheck, error: Error): void {
     const service = services.get(objectKey(check.namespace, check.name));
@@ -102,9 +104,11 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   }
 
   function place(): void {
+    placing?.cancel();
+    placing = undefined;
     const own = nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
     const externalIps = (own?.status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
-    if (plans.placeNode({ zone: own?.metadata.labels?.["topology.kubernetes.io/zone"], externalIps, kept: keptPorts(slices.by(SLICES_BY_SERVICE, KUBERNETES), own) })) queue();
+    if (plans.placeNode({ zone: own?.metadata.labels?.["topology.kubernetes.io/zone"], externalIps, kept: keptPorts(slices.by(SLICES_BY_SERVICE, KUBERNETES), own, nodes.list()) })) queue();
   }
 
   function watch(): readonly (() => void)[] {
@@ -132,7 +136,11 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
         const triggerMs = deleted ? Number.NaN : Date.parse(object.metadata.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
         if (triggerMs > startMs && object.addressType !== "FQDN") triggers.push({ family: object.addressType === "IPv4" ? 4 : 6, ms: triggerMs });
       }),
-      nodes.onChange(({ object: { metadata } }) => { if (metadata.name === nodeName) place(); }),
+      nodes.onChange(({ object: { metadata, status }, old, deleted }) => {
+        if (metadata.name === nodeName) place();
+        else if (deleted || !isDeepStrictEqual(status?.addresses, old?.status?.addresses)) placing ??= clock.after(GATHER_MS, place); // as many at once when there is a thousand of them
+      }),
+      () => placing?.cancel(),
     ];
   }
 

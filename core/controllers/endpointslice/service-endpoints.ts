@@ -6,9 +6,10 @@
 import type { Node, Pod, PodSpec, Service, ServicePort } from "../../api/gen/core.v1.ts";
 import type { Endpoint, EndpointHints, EndpointPort } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { labelIn } from "../../api/meta/selector-places.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { formatIp, parseIp } from "../../net/cidr.ts";
-import { labelIn, PODS_BY_LABEL } from "../found-by-label.ts";
+import { PODS_BY_LABEL } from "../found-by-label.ts";
 import { isReady, isTerminal } from "../pod-state.ts";
 import { type Group, portsKey } from "./plan.ts";
 import { usesTopologyMode } from "./topology-hints.ts";

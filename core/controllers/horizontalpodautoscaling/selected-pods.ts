@@ -3,8 +3,9 @@ import type { HorizontalPodAutoscaler } from "../../api/gen/autoscaling.v2.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { type LabelSelector, parseLabelSelector } from "../../api/meta/label-selector.ts";
 import { keyOf, labelsOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { placeOf, placesFor } from "../../api/meta/selector-places.ts";
 import type { Informer } from "../../client/informer.ts";
-import { matchingPods, placeOf, placesFor } from "../found-by-label.ts";
+import { matchingPods } from "../found-by-label.ts";
 import { messageOf } from "../pod-control.ts";
 
 /** Why they cannot be told from others: as an event, and as the condition ScalingActive. */

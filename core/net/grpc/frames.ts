@@ -3,11 +3,17 @@
  *
  *   stream.write(grpcFrame(message));
  *   const reader = new GrpcFrameReader({ bytesMax: 4 * 1024 * 1024 });
- *   stream.on("data", (chunk) => { for (const message of reader.take(chunk)) … });
+ *   stream.on("data", (chunk) => {
+ *     reader.add(chunk);
+ *     for (let message; (message = reader.next()); ) …
+ *   });
  *
  * API: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md
  */
+import { ArrivedBytes } from "../arrived-bytes.ts";
+
 export const GRPC_PREFIX_BYTES = 5;
+const NOTHING = Buffer.alloc(0);
 
 /** Writes the prefix of a message of `length` bytes into the first bytes of `into`. */
 export function writeGrpcPrefix(into: Buffer, length: number): void {
@@ -20,36 +26,37 @@ export class GrpcFrameError extends Error {
   override readonly name = "GrpcFrameError";
 }
 
-/** Cuts a byte stream into messages. A message that came in one piece is a view of that piece, not a copy. */
+/** Cuts a byte stream into messages. A message that came in one piece is a view of that piece, not a copy; in pieces as small as their sender likes, it is kept as what it weighs. */
 export class GrpcFrameReader {
   readonly #bytesMax: number;
-  #pieces: Buffer[] = [];
-  #length = 0;
-  /** How long all of `#pieces` must be before another look at them is worth it. */
+  readonly #arrived = new ArrivedBytes();
+  /** Has come before all of `#arrived`. */
+  #rest: Buffer = NOTHING;
+  /** How much must be there for another message. */
   #wanted = GRPC_PREFIX_BYTES;
 
   constructor({ bytesMax }: { readonly bytesMax: number }) {
     this.#bytesMax = bytesMax;
   }
 
-  /** What is held of a message that has not come whole. Never more than `bytesMax`, the prefix and one chunk. */
-  get heldBytes(): number { return this.#length; }
+  /** What has come and was not taken. */
+  get heldBytes(): number { return this.#rest.length + this.#arrived.bytes.length; }
 
-  /** The messages that `chunk` completes. Throws GrpcFrameError; after that nothing more can be read. */
-  *take(chunk: Buffer): Iterable<Buffer> {
-    this.#pieces.push(chunk);
-    this.#length += chunk.length;
-    if (this.#length < this.#wanted) return;
-    let rest = this.#pieces.length === 1 ? chunk : Buffer.concat(this.#pieces, this.#length);
-    while (rest.length >= GRPC_PREFIX_BYTES) {
-      const end = GRPC_PREFIX_BYTES + this.#lengthOf(rest);
-      if (rest.length < end) break;
-      yield rest.subarray(GRPC_PREFIX_BYTES, end);
-      rest = rest.subarray(end);
+  add(chunk: Buffer): void { this.#arrived.add(chunk); }
+
+  /** Undefined: it has not come whole. Throws GrpcFrameError; after that nothing more can be read. */
+  next(): Buffer | undefined {
+    for (;;) {
+      if (this.heldBytes < this.#wanted) return undefined;
+      if (this.#rest.length < this.#wanted) this.#rest = this.#rest.length === 0 ? this.#arrived.take() : Buffer.concat([this.#rest, this.#arrived.take()]);
+      const end = GRPC_PREFIX_BYTES + this.#lengthOf(this.#rest);
+      this.#wanted = end;
+      if (this.#rest.length < end) continue;
+      const message = this.#rest.subarray(GRPC_PREFIX_BYTES, end);
+      this.#rest = this.#rest.subarray(end);
+      this.#wanted = GRPC_PREFIX_BYTES;
+      return message;
     }
-    this.#wanted = rest.length < GRPC_PREFIX_BYTES ? GRPC_PREFIX_BYTES : GRPC_PREFIX_BYTES + this.#lengthOf(rest);
-    this.#pieces = rest.length === 0 ? [] : [rest];
-    this.#length = rest.length;
   }
 
   #lengthOf(frame: Buffer): number {
