@@ -20,6 +20,8 @@ export interface FieldError {
   readonly field: string;
   /** Shown for the types that show one. `undefined` shows as null, OMIT_VALUE not at all. */
   readonly badValue: unknown;
+  /** Where `badValue` stands, if that is not `field`. */
+  readonly shows?: string;
   readonly detail: string;
 }
 

@@ -11,7 +11,7 @@
 import type { JSONSchemaProps } from "../gen/apiextensions.v1.ts";
 import { builtInSchemas } from "./facts-schema.ts";
 import { isMap } from "./json-value.ts";
-import { ANYTHING, ANYTHING_ATOMIC, type FieldSchema, type MapSchema, mapNode, type ObjectSchema, type ScalarKind, scalarNode, type SchemaNode } from "./schema.ts";
+import { ANYTHING, ANYTHING_ATOMIC, type FieldSchema, type ListSchema, type MapSchema, mapNode, type ObjectSchema, type ScalarKind, scalarNode, type SchemaNode } from "./schema.ts";
 
 type Definition = Readonly<JSONSchemaProps>;
 
@@ -32,14 +32,19 @@ function nodeOf(definition: Definition, outer: boolean): SchemaNode {
   const scalar = SCALARS[definition.type ?? ""];
   if (scalar !== undefined) return scalarNode(scalar); // of a number or a text, too, if it says which
   if (definition["x-kubernetes-int-or-string"]) return ANYTHING_ATOMIC; // that it is neither is found out later
-  if (definition.type === "array") {
-    const listType = definition["x-kubernetes-list-type"] ?? "atomic";
-    const items = isMap(definition.items) ? nodeOf(definition.items as Definition, lax) : ANYTHING_ATOMIC;
-    const keysAsDefined = listType === "map" ? definition["x-kubernetes-list-map-keys"] ?? [] : [];
-    return { scalar: undefined, map: undefined, list: { atomic: listType !== "map" && listType !== "set", keys: keysAsDefined.toSorted(), keysAsDefined, items } };
-  }
-  if (definition.type === "object") return mapNode(objectMap(definition, { resource: definition["x-kubernetes-embedded-resource"] === true, lax }));
-  return preserves(definition) ? ANYTHING : ANYTHING_ATOMIC;
+  if (definition.type === "array") return { scalar: undefined, map: undefined, list: listOf(definition, lax) };
+  const resource = definition["x-kubernetes-embedded-resource"] === true;
+  if (definition.type === "object") return mapNode(objectMap(definition, { resource, lax }));
+  if (!preserves(definition)) return ANYTHING_ATOMIC;
+  const { properties, additionalProperties, items } = definition; // of what is of no type they still say what is in it
+  return properties || additionalProperties || items ? { ...ANYTHING, map: objectMap(definition, { resource, lax }), list: listOf(definition, lax) } : ANYTHING;
+}
+
+function listOf(definition: Definition, lax: boolean): ListSchema {
+  const listType = definition["x-kubernetes-list-type"] ?? "atomic";
+  const items = isMap(definition.items) ? nodeOf(definition.items as Definition, lax) : ANYTHING_ATOMIC;
+  const keysAsDefined = listType === "map" ? definition["x-kubernetes-list-map-keys"] ?? [] : [];
+  return { atomic: listType !== "map" && listType !== "set", keys: keysAsDefined.toSorted(), keysAsDefined, items };
 }
 
 interface ObjectTraits {

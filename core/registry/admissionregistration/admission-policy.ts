@@ -6,7 +6,7 @@
  */
 import { child, duplicate, type FieldError, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type {
-  MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+  MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 } from "../../api/gen/admissionregistration.v1.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
@@ -16,14 +16,13 @@ import { problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { scopeOf, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
-import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources } from "./rules.ts";
+import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources, validateMutatedOperations } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
 import { repeats } from "../../api/meta/linear.ts";
 
 const GROUP = { group: "admissionregistration.k8s.io", version: "v1", unconditionalUpdate: false };
 const AUDIT_ANNOTATIONS_MAX = 20;
 const ACTIONS = ["Audit", "Deny", "Warn"];
-const MUTATED_OPERATIONS = ["*", "CONNECT", "CREATE", "UPDATE"];
 const ONE_AT_LEAST = "validations or auditAnnotations must contain at least one item";
 
 export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPolicy>({
@@ -32,7 +31,7 @@ export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPol
   defaults: ({ spec }) => defaultPolicy(spec),
   *validate({ metadata, spec }, old) {
     const scope = scopeOf(spec, { mutates: false });
-    yield* validatePolicy("spec", spec, { scope, ignoreConditions: hasSameConditions(spec, old?.spec) });
+    yield* validatePolicy("spec", spec, { scope, mutates: false, ignoreConditions: hasSameConditions(spec, old?.spec) });
     const { validations = [], auditAnnotations = [] } = spec;
     if (validations.length + auditAnnotations.length === 0) {
       yield required("spec.validations", ONE_AT_LEAST);
@@ -65,8 +64,7 @@ export const mutatingAdmissionPolicies = defineResource<MutatingAdmissionPolicy>
   defaults: ({ spec }) => defaultPolicy(spec),
   *validate({ spec }, old) {
     const scope = scopeOf(spec, { mutates: true });
-    yield* validatePolicy("spec", spec, { scope, ignoreConditions: hasSameConditions(spec, old?.spec) });
-    yield* validateMutatedOperations("spec.matchConstraints", spec.matchConstraints);
+    yield* validatePolicy("spec", spec, { scope, mutates: true, ignoreConditions: hasSameConditions(spec, old?.spec) });
     if (!spec.mutations?.length) yield required("spec.mutations", "mutations must contain at least one item");
     for (const [i, mutation] of (spec.mutations ?? []).entries()) yield* validateMutation(index("spec.mutations", i), mutation, scope);
     if (!spec.reinvocationPolicy) yield required("spec.reinvocationPolicy");
@@ -108,12 +106,6 @@ export const mutatingAdmissionPolicyBindings = defineResource<MutatingAdmissionP
   },
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),
 });
-
-/** Only what is created, updated or connected to can be changed. */
-function* validateMutatedOperations(path: string, resources: MatchResources | undefined): Iterable<FieldError> {
-  for (const { operations } of resources?.resourceRules ?? [])
-    for (const operation of operations ?? []) if (!MUTATED_OPERATIONS.includes(operation)) yield notSupported(child(path, "resourceRules.operations"), operation, MUTATED_OPERATIONS);
-}
 
 function* validateBinding({ policyName, paramRef, matchResources }: MutatingAdmissionPolicyBinding["spec"]): Iterable<FieldError> {
   if (!policyName) yield required("spec.policyName");

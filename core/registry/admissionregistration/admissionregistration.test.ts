@@ -76,6 +76,10 @@ test.each<[Resource<never>, Given, string[]]>([
   [mutatingAdmissionPolicies as never, { spec: { ...policy, validations: undefined, mutations: [{ patchType: "JSONPatch" }] } }, [
     "spec.mutations[0].jsonPatch: Required value: must be specified when patchType is JSONPatch", "spec.reinvocationPolicy: Required value",
   ]],
+  [mutatingAdmissionPolicies as never, { spec: { matchConstraints: { resourceRules: [{ ...rule, operations: ["DELETE"] }] }, matchConditions: [{ name: "c", expression: "'x'" }], reinvocationPolicy: "Never" } }, [
+    'spec.matchConstraints.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
+    'spec.matchConditions[0].expression: Invalid value: "\'x\'": must evaluate to bool but got string', "spec.mutations: Required value: mutations must contain at least one item",
+  ]],
   [validatingAdmissionPolicyBindings as never, { spec: { policyName: "p", paramRef: {} } }, [
     "spec.paramRef: Required value: one of name or selector must be specified", "spec.paramRef.parameterNotFoundAction: Required value", "spec.validationActions: Required value: at least one validation action is required",
   ]],

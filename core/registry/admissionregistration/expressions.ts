@@ -10,7 +10,7 @@ import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegmentName } from "../../api/meta/names.ts";
 import { AdmissionScope, APPLY_CONFIGURATION, BOOLEAN, JSON_PATCHES, TEXT, TEXT_OR_NULL } from "../../cel/admission/expressions.ts";
 import { isQualifiedName, problems } from "../core/checks/values.ts";
-import { compiled, FAILURE_POLICIES, validateMatchConditions, validateMatchResources } from "./rules.ts";
+import { compiled, FAILURE_POLICIES, validateMatchConditions, validateMatchResources, validateMutatedOperations } from "./rules.ts";
 
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
 const ANNOTATION_BYTES_MAX = 5 * 1024;
@@ -25,7 +25,9 @@ interface Policy {
 }
 
 /** What policies of both kinds have. */
-export function* validatePolicy(path: string, spec: Policy, { scope, ignoreConditions }: { readonly scope: AdmissionScope; readonly ignoreConditions: boolean }): Iterable<FieldError> {
+export function* validatePolicy(
+  path: string, spec: Policy, { scope, mutates, ignoreConditions }: { readonly scope: AdmissionScope; readonly mutates: boolean; readonly ignoreConditions: boolean },
+): Iterable<FieldError> {
   const { failurePolicy, paramKind, matchConstraints } = spec;
   if (failurePolicy === undefined) yield required(child(path, "failurePolicy"));
   else if (!FAILURE_POLICIES.includes(failurePolicy)) yield notSupported(child(path, "failurePolicy"), failurePolicy, FAILURE_POLICIES);
@@ -34,6 +36,7 @@ export function* validatePolicy(path: string, spec: Policy, { scope, ignoreCondi
   else {
     yield* validateMatchResources(child(path, "matchConstraints"), matchConstraints);
     if (!matchConstraints.resourceRules?.length) yield required(child(path, "matchConstraints", "resourceRules"));
+    if (mutates) yield* validateMutatedOperations(child(path, "matchConstraints"), matchConstraints);
   }
   if (!ignoreConditions) yield* validateMatchConditions(child(path, "matchConditions"), spec.matchConditions, { params: paramKind !== undefined });
   for (const [i, variable] of (spec.variables ?? []).entries()) yield* validateVariable(index(child(path, "variables"), i), variable, scope);

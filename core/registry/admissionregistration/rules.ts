@@ -11,6 +11,7 @@ export const FAILURE_POLICIES = ["Fail", "Ignore"];
 export const MATCH_POLICIES = ["Equivalent", "Exact"];
 export const REINVOCATION_POLICIES = ["IfNeeded", "Never"];
 const OPERATIONS = ["*", "CONNECT", "CREATE", "DELETE", "UPDATE"];
+const MUTATED_OPERATIONS = OPERATIONS.filter((operation) => operation !== "DELETE");
 const SCOPES = ["*", "Cluster", "Namespaced"];
 const CONDITIONS_MAX = 64;
 
@@ -34,6 +35,12 @@ export function* validateMatchResources(path: string, match: MatchResources | un
   }
   for (const name of ["resourceRules", "excludeResourceRules"] as const)
     for (const [i, rule] of (match[name] ?? []).entries()) yield* validateNamedRule(index(child(path, name), i), rule);
+}
+
+/** Only what is created, updated or connected to can be changed. */
+export function* validateMutatedOperations(path: string, match: MatchResources | undefined): Iterable<FieldError> {
+  for (const { operations } of match?.resourceRules ?? [])
+    for (const operation of operations ?? []) if (!MUTATED_OPERATIONS.includes(operation)) yield notSupported(child(path, "resourceRules", "operations"), operation, MUTATED_OPERATIONS);
 }
 
 function* validateNamedRule(path: string, rule: NamedRuleWithOperations): Iterable<FieldError> {

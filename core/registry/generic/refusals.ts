@@ -45,7 +45,7 @@ export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing
 function asSent(error: FieldError, sent: object): FieldError {
   if (error.badValue !== undefined && error.badValue !== null) return error;
   let at: unknown = sent;
-  for (const [, name, inner] of error.field.matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)) {
+  for (const [, name, inner] of (error.shows ?? error.field).matchAll(/([^.[\]]+)|\[([^\]]*)\]/g)) {
     const step = name ?? inner!;
     at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Readonly<Record<string, unknown>>)[step] : undefined;
   }

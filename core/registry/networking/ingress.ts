@@ -22,7 +22,7 @@ export const ingresses = defineResource<Ingress>({
 
   *validate({ metadata, spec }, old) {
     const { rules = [], defaultBackend, tls = [], ingressClassName } = spec;
-    if (rules.length === 0 && !defaultBackend) yield invalid("spec", spec.rules ?? null, "either `defaultBackend` or `rules` must be specified");
+    if (rules.length === 0 && !defaultBackend) yield { ...invalid("spec", spec.rules ?? null, "either `defaultBackend` or `rules` must be specified"), shows: "spec.rules" };
     if (defaultBackend) yield* validateBackend("spec.defaultBackend", defaultBackend);
     const allowWildcards = (old?.spec.rules ?? []).some((rule) => rule.host?.includes("*") && isWrong(validateHttp("", rule)));
     for (const [i, rule] of rules.entries()) yield* validateRule(index("spec.rules", i), rule, allowWildcards);

@@ -18,4 +18,7 @@ test("what was sent as an empty list or map is shown so where it is refused, by 
   expect(await message("POST", "/apis/batch/v1/namespaces/default/jobs", { body: job })).toBe('Job.batch "j" is invalid: spec.podFailurePolicy.rules[0].onExitCodes.values: Invalid value: []: at least one value is required');
   const volume = { apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { capacity: {}, accessModes: ["ReadWriteOnce"], hostPath: { path: "/a" } } };
   expect(await message("POST", "/api/v1/persistentvolumes", { body: volume })).toContain('spec.capacity: Unsupported value: {}: supported values: "storage"');
+  const ingress = (spec: object) => message("POST", "/apis/networking.k8s.io/v1/namespaces/default/ingresses", { body: { apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "i" }, spec } });
+  const ofRules = (shown: string): string => `Ingress.networking.k8s.io "i" is invalid: spec: Invalid value: ${shown}: either \`defaultBackend\` or \`rules\` must be specified`;
+  expect([await ingress({}), await ingress({ rules: [] })]).toEqual([ofRules("null"), ofRules("[]")]);
 });

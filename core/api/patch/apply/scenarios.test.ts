@@ -28,12 +28,13 @@ import { formatPath, pathsOf } from "./field-set.ts";
 import { managedFieldsOf, updateManagedFields, withoutManagedFields } from "./update.ts";
 
 const FILE = join(import.meta.dirname, "scenarios.txt");
+const PARTS = { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], items: { type: "object", properties: { name: { type: "string" }, count: { type: "integer" }, note: { type: "string" } } } };
 const WIDGET = {
   type: "object", properties: {
     spec: {
       type: "object", properties: {
         size: { type: "integer" }, color: { type: "string" }, anything: { type: "object", "x-kubernetes-preserve-unknown-fields": true },
-        parts: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"], items: { type: "object", properties: { name: { type: "string" }, count: { type: "integer" }, note: { type: "string" } } } },
+        parts: PARTS, loose: { "x-kubernetes-preserve-unknown-fields": true, properties: { parts: PARTS, size: { type: "integer" } } },
         tags: { type: "array", "x-kubernetes-list-type": "set", items: { type: "string" } }, args: { type: "array", items: { type: "string" } },
         ref: { type: "object", "x-kubernetes-map-type": "atomic", properties: { name: { type: "string" }, kind: { type: "string" } } },
         options: { type: "object", additionalProperties: { type: "string" } },

@@ -268,6 +268,16 @@ test("where images of volumes are switched on they stay in a status, and are che
   ]);
 });
 
+test("what init containers are told to hold is looked at where the pod has none, too: only ephemeral containers hold nothing", () => {
+  const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+  const held = [{ name: "c", allocatedResourcesStatus: [{ name: "example.com/gpu", resources: [{ resourceID: "0", health: "Fine" }] }] }];
+  const told = pod({}, { status: { qosClass: "BestEffort", initContainerStatuses: held, ephemeralContainerStatuses: held } });
+  expect([...part.validate!(told, pod({}, { status: { qosClass: "BestEffort" } }))].map(formatFieldError)).toEqual([
+    'status.initContainerStatuses[0].allocatedResourcesStatus[0].resources[0].health: Unsupported value: "Fine": supported values: "Healthy", "Unhealthy", "Unknown"',
+    "status.ephemeralContainerStatuses[0].allocatedResourcesStatus: Forbidden: must not be specified in container status",
+  ]);
+});
+
 test("of a status what gates are off for is dropped, addresses are warned of, and amounts are rounded", () => {
   const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
   const volumeMounts = [{ name: "v", mountPath: "/v", volumeStatus: { image: { imageRef: "i" } } }];

@@ -32,14 +32,14 @@ export function* validateStatusUpdate(next: Readonly<Pod>, old: Readonly<Pod>, r
   if ((status.observedGeneration ?? 0) < 0) yield invalid("status.observedGeneration", status.observedGeneration, NOT_NEGATIVE);
   yield* immutable("status.qosClass", status.qosClass, before.qosClass);
   yield* validateTransitions("status.containerStatuses", status.containerStatuses, before.containerStatuses, old.spec, old.spec.containers);
-  yield* validateTransitions("status.initContainerStatuses", status.initContainerStatuses, before.initContainerStatuses, old.spec, old.spec.initContainers);
+  yield* validateTransitions("status.initContainerStatuses", status.initContainerStatuses, before.initContainerStatuses, old.spec, old.spec.initContainers ?? []);
   yield* validateTransitions("status.ephemeralContainerStatuses", status.ephemeralContainerStatuses, before.ephemeralContainerStatuses, old.spec, undefined);
   yield* validateClaimStatuses(status, next.spec);
   yield* validateAddresses("status.podIPs", (status.podIPs ?? []).map(({ ip }) => ip), new Set((before.podIPs ?? []).map(({ ip }) => ip)));
   const hostIps = (status.hostIPs ?? []).map(({ ip }) => ip);
   if (hostIps.length > 0 && (status.hostIP ?? "") !== hostIps[0]) yield invalid("status.hostIPs[0].ip", hostIps[0], "must be equal to `hostIP`");
   yield* validateAddresses("status.hostIPs", hostIps, new Set((before.hostIPs ?? []).map(({ ip }) => ip)));
-  const statuses = ([["containerStatuses", next.spec.containers], ["initContainerStatuses", next.spec.initContainers], ["ephemeralContainerStatuses", undefined]] as const)
+  const statuses = ([["containerStatuses", next.spec.containers], ["initContainerStatuses", next.spec.initContainers ?? []], ["ephemeralContainerStatuses", undefined]] as const)
     .map(([field, containers]) => ({ path: child("status", field), told: status[field] ?? [], containers }));
   for (const { path, told } of statuses) yield* validateUsers(path, told, next.spec.os?.name);
   for (const { path, told, containers } of statuses) yield* validateAllocated(path, told, containers);
