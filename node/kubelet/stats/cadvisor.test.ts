@@ -111,6 +111,7 @@ test("every series has the labels of cadvisor; groups that are gone have none", 
   expect(lines).toContain('container_memory_working_set_bytes{container="",id="/kubepods/podu",image="",name="",namespace="shop",pod="web"} 4600 60000');
   expect(lines).toContain('container_network_transmit_packets_total{container="",id="/kubepods/podu/sandbox",image="pause",interface="eth0",name="sandbox",namespace="shop",pod="web"} 5 60000');
   expect(lines).toContain('container_start_time_seconds{container="httpd",id="/kubepods/podu/c1",image="busybox:1",name="c1",namespace="shop",pod="web"} 5');
+  expect(lines).toContain('container_health_state{container="httpd",id="/kubepods/podu/c1",image="busybox:1",name="c1",namespace="shop",pod="web"} -1 60000');
   expect(lines).toContain('machine_swap_bytes{boot_id="b",machine_id="m",system_uuid="s"} 0');
   expect(lines).toContain('machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4');
   expect(lines).toContain('machine_cpu_physical_cores{boot_id="b",machine_id="m",system_uuid="s"} 2');

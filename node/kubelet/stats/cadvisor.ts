@@ -37,8 +37,12 @@ type Read = (one: Measured) => number | undefined | readonly (readonly [Labels, 
 
 const GAUGE = "gauge", COUNTER = "counter";
 
+/** cadvisor's word for it: what its health checks are, Docker's of an image, no CRI has. */
+const NO_HEALTH_CHECK = -1;
+
 /** Name, type, help, and how it is read. */
 const FAMILIES: readonly (readonly [name: string, type: Family["type"], help: string, read: Read])[] = [
+  ["container_health_state", GAUGE, "The result of the container's health check", () => NO_HEALTH_CHECK],
   ["container_cpu_usage_seconds_total", COUNTER, "Cumulative cpu time consumed in seconds.", ({ figures: { cpu } }) => [[{ cpu: "total" }, cpu?.totalSeconds]]],
   ["container_cpu_user_seconds_total", COUNTER, "Cumulative user cpu time consumed in seconds.", ({ figures: { cpu } }) => cpu?.userSeconds],
   ["container_cpu_system_seconds_total", COUNTER, "Cumulative system cpu time consumed in seconds.", ({ figures: { cpu } }) => cpu?.systemSeconds],

@@ -16,6 +16,15 @@ test("a message speaks of oldSelf where a rule beside it does, and never of an o
   expect(told(object({ a: text }, optional), { a: "new" }, { a: "old" })).toEqual(["v: Invalid value: plain"]);
 });
 
+test("rules below a field of no type are not asked", () => {
+  const never: JSONSchemaProps = { type: "string", "x-kubernetes-validations": [{ rule: "false" }] };
+  const loose: JSONSchemaProps = { "x-kubernetes-preserve-unknown-fields": true, properties: { a: never } };
+  const value = { loose: { a: "x" }, list: [{ a: "x" }], b: "x" };
+  const properties = { loose, list: { type: "array", items: loose } };
+  expect(ruleTree(new Structure(object(properties)), { root: false })).toBeUndefined();
+  expect(told(object({ ...properties, b: never }), value, undefined)).toEqual(['v.b: Invalid value: "x": failed rule: false']);
+});
+
 test("of what is in an optional oldSelf the schema is forgotten", () => {
   const optional = (rule: string): { readonly rule: string } => ({ rule, optionalOldSelf: true } as never);
   const fails = (rule: string, properties: Record<string, JSONSchemaProps>, value: object): string[] => told(object(properties, optional(rule)), value, value);

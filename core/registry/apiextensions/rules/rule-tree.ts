@@ -16,7 +16,7 @@ import { isMap, type JsonMap } from "../../../api/patch/json-value.ts";
 import { evaluate, type Variables } from "../../../cel/compile.ts";
 import { CALL_COST_LIMIT, kubernetesEnvironment, RUNTIME_COST_BUDGET } from "../../../cel/kubernetes.ts";
 import type { Environment } from "../../../cel/check/declarations.ts";
-import { withObjectMeta } from "../../../cel/schema/declared-type.ts";
+import { declaredType, withObjectMeta } from "../../../cel/schema/declared-type.ts";
 import { valueOf } from "../../../cel/schema/schema-value.ts";
 import { isError, Optional } from "../../../cel/value/value.ts";
 import { type Correlated, itemKey } from "../custom/correlate.ts";
@@ -48,7 +48,7 @@ export interface Checked {
 
 /** `root`: whether the structure is a resource. */
 export function ruleTree(structure: Structure, { root = true, meter = unmeasured }: { readonly root?: boolean; readonly meter?: RuleMeter } = {}): RuleTree | undefined {
-  if (!structure.has.rules) return undefined;
+  if (!isAsked(structure)) return undefined;
   const environment = kubernetesEnvironment();
   let node: RuleNode | undefined;
   return {
@@ -60,6 +60,16 @@ export function ruleTree(structure: Structure, { root = true, meter = unmeasured
     },
   };
 }
+
+/** Whether there are rules that are ever asked. `misplaced`: see RuleNode. */
+function isAsked({ has, rules, type, properties, items, additional }: Structure, misplaced = false): boolean {
+  if (!has.rules || rules.length > 0) return has.rules;
+  return (items !== undefined && isAsked(items, misplaced || type !== "array")) || (additional !== undefined && isAsked(additional, misplaced))
+    || (!misplaced && [...properties.values()].some((property) => property.has.rules && isDeclared(property) && isAsked(property)));
+}
+
+/** Where nothing is said of a field's type no rule knows the field, and none below it is asked. */
+function isDeclared({ schema, embedded }: Structure): boolean { return declaredType(schema, { root: embedded }) !== undefined; }
 
 interface Compiling { readonly environment: Environment; readonly meter: RuleMeter }
 
@@ -90,6 +100,7 @@ class RuleNode {
   readonly #how: Compiling;
   #compiled: readonly CompiledRule[] | UndeclaredError | undefined;
   readonly #below = new Map<Structure, RuleNode>();
+  readonly #undeclared = new Set<Structure>();
 
   /** No type can be declared for what is here, as it is not where its schema says: in a list that is to be an object. */
   readonly #misplaced: boolean;
@@ -115,7 +126,7 @@ class RuleNode {
     for (const [name, below] of Object.entries(value)) {
       const property = properties.get(name);
       const structure = property ?? additional;
-      if (!structure?.has.rules || (property && this.#misplaced)) continue;
+      if (!structure?.has.rules || (property && (this.#misplaced || !this.#knows(property)))) continue;
       const before = isMap(old) && Object.hasOwn(old, name) ? old[name] : undefined;
       this.#node(structure).check({ path: property ? child(path, name) : key(path, name), value: below, old: before, past: pastOfField(past, name) }, round);
       if (round.budget < 0) return;
@@ -132,6 +143,12 @@ class RuleNode {
       node.check({ path: index(path, i), value: item, old: itsKey === undefined ? undefined : before.get(itsKey), past: past.current ? { current: past.current.item(i), parent: past.current } : past }, round);
       if (round.budget < 0) return;
     }
+  }
+
+  #knows(property: Structure): boolean {
+    if (this.#below.has(property)) return true;
+    if (!this.#undeclared.has(property) && !isDeclared(property)) this.#undeclared.add(property);
+    return !this.#undeclared.has(property);
   }
 
   #node(structure: Structure, misplaced = false): RuleNode {
@@ -169,7 +186,7 @@ class RuleNode {
     const variables = this.#variables(place, rules.some(({ usesOldSelf }) => usesOldSelf));
     for (const compiled of rules) {
       if (compiled.error !== undefined) fail(`rule compile error: ${compiled.error}`);
-      else if (compiled.program && isAsked(compiled, place.old))
+      else if (compiled.program && hasPast(compiled, place.old))
         this.#askOne(compiled, compiled.program, { place, round, variables: variables(compiled.rule.optionalOldSelf === true), ofMessage: variables(false), fail });
       if (round.budget < 0) return;
     }
@@ -240,7 +257,7 @@ interface Asking {
   readonly fail: (detail: string) => void;
 }
 
-function isAsked({ usesOldSelf, rule }: CompiledRule, old: unknown): boolean { return !usesOldSelf || rule.optionalOldSelf === true || (old !== undefined && old !== null); }
+function hasPast({ usesOldSelf, rule }: CompiledRule, old: unknown): boolean { return !usesOldSelf || rule.optionalOldSelf === true || (old !== undefined && old !== null); }
 
 /** A resource's kind and version are never excused. */
 function pastOfField(past: Past, name: string): Past {
