@@ -5,7 +5,8 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/component-base/logs/json/json.go
  */
 import pino from "pino";
-import { Repeats, type RepeatsOptions } from "./repeats.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
+import { Repeats } from "./repeats.ts";
 
 export interface Log {
   debug(message: string, fields?: Record<string, unknown>): void;
@@ -26,10 +27,10 @@ export interface VerboseLog extends Log { readonly verbosity: Verbosity }
 
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
-interface LogOptions extends Partial<RepeatsOptions> { readonly level: LogLevel; readonly write: (line: string) => void }
+interface LogOptions { readonly level: LogLevel; readonly write: (line: string) => void; readonly clock?: Pick<Clock, "uptimeMs" | "after"> }
 
 /** Warnings and errors that are said again and again are kept back (repeats.ts) but for the debug level. */
-export function pinoLog({ level, write, uptimeMs = () => performance.now(), after = (ms, work) => void setTimeout(work, ms).unref() }: LogOptions): VerboseLog {
+export function pinoLog({ level, write, clock = systemClock }: LogOptions): VerboseLog {
   const given = RANKS[level];
   const least = { rank: given };
   const options: pino.LoggerOptions = {
@@ -42,7 +43,7 @@ export function pinoLog({ level, write, uptimeMs = () => performance.now(), afte
     formatters: { level: (label) => ({ level: label, ...(label in VERBOSITY ? { v: VERBOSITY[label] } : {}) }) },
     serializers: { error: errorFields },
   };
-  return { ...wrap(pino(options, { write }), { least, repeats: new Repeats({ uptimeMs, after }) }, {}), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
+  return { ...wrap(pino(options, { write }), { least, repeats: new Repeats(clock) }, {}), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
 }
 
 /** Of what is no warning. Source: client-go's and the controllers' own use of klog's levels */

@@ -7,7 +7,7 @@ const MINUTE_MS = 60_000;
 function repeating() {
   const said: string[] = [], later: { readonly atMs: number; readonly work: () => void }[] = [];
   let nowMs = 0;
-  const repeats = new Repeats({ uptimeMs: () => nowMs, after: (ms, work) => { later.push({ atMs: nowMs + ms, work }); } });
+  const repeats = new Repeats({ uptimeMs: () => nowMs, after: (ms, work) => { later.push({ atMs: nowMs + ms, work }); return { cancel: () => undefined }; } });
   return {
     said,
     tell(what: string): boolean { return repeats.tell(what, (kept, agoMs) => said.push(`${what} at ${nowMs / MINUTE_MS}: ${kept}${agoMs > 0 ? `, ${agoMs / MINUTE_MS} ago` : ""}`)); },
