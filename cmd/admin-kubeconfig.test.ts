@@ -25,12 +25,12 @@ test("it is there with its mode, and one that is as it should be is not touched:
   expect(statSync(path).mode & 0o777).toBe(0o640);
 });
 
-test("where none can be written the server ends if there is none, and goes on with an old one, which is told and tried again", async () => {
+test("where none can be written the server ends if there is none, and goes on with an old one, which is told and tried again, whatever becomes of it", async () => {
   const path = join(directory, "old.yaml"), told: string[] = [], stop = new AbortController();
   const log: Log = { ...silentLog, error: (message, fields) => void told.push(`${message}: ${((fields!["error"] as Error).cause as Error).message}`) };
   let tries = 0, isReady = false;
   const clock = { ...systemClock, sleep: async () => { expect(isReady).toBe(true); } };
-  const put = async (): Promise<void> => { if (++tries < 3) throw new Error("EROFS: read-only file system"); stop.abort(); };
+  const put = async (): Promise<void> => { rmSync(path, { force: true }); if (++tries < 3) throw new Error("EROFS: read-only file system"); stop.abort(); };
   const run = (): Promise<void> => adminKubeconfig({ path, mode: 0o600, content }, { clock, log, put }).run(stop.signal, () => { isReady = true; });
   await expect(run()).rejects.toThrow(`the administrator's kubeconfig cannot be written to ${path}: choose another place`);
   expect([isReady, existsSync(path)]).toEqual([false, false]);

@@ -41,12 +41,13 @@ export function adminKubeconfig(options: Options, { clock, log, put = putKubecon
     name: "administrator's kubeconfig",
     write,
     async run(signal, ready) {
+      const wasThere = existsSync(path);
       for (let isWritten = false; !isWritten && !signal.aborted; ) {
         try {
           await write();
           isWritten = true;
         } catch (error) {
-          if (!existsSync(path)) throw error;
+          if (!wasThere) throw error;
           log.error("the administrator's kubeconfig is an old one, which will not be good for ever: trying again", { path, error });
         }
         ready();

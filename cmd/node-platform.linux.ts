@@ -61,7 +61,8 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const believesSources = !settings.disable.includes("network-policy") && !settings.disable.includes("network");
-  const { cri: guarded, keeper } = believesSources ? sourceGuard(runtimeCri, { nft, clock, log: log.with({ part: "network" }) }) : { cri: runtimeCri, keeper: noSourceGuard({ nft, log: log.with({ part: "network" }) }) };
+  const sources = believesSources ? sourceGuard(runtimeCri, { nft, clock, log: log.with({ part: "network" }) }) : undefined;
+  const keeper = sources?.keeper ?? noSourceGuard({ nft, log: log.with({ part: "network" }) }), guarded = sources?.cri ?? runtimeCri;
   const { cri, renew } = settings.disable.includes("network") ? { cri: guarded, renew: undefined } : limiting(guarded, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
@@ -71,7 +72,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
     cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink), onBridge,
     ingressPorts: settings.disable.includes("ingress") ? [] : INGRESS_PORTS, addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
-    ensureLinks: async (signal) => { if (foreign?.hasOurs("bridge") !== false) await remakeLinks(signal); },
+    ensureLinks: async (signal) => { if (foreign?.hasOurs("bridge") !== false && (await remakeLinks(signal))) await sources?.renew(signal); },
     ensureHostPorts: async (signal) => {
       if (foreign?.hasOurs("portmap") !== false) await ensureHostPorts({ network: CNI_NETWORK, cniBinDir, binDir, nft, log: log.with({ part: "network" }) }, signal);
     },

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { pinoLog } from "./log.ts";
 
+const NEVER = { cancel: () => undefined };
+
 test("an error is written with its fields and its causes, and left as it was: it may be frozen, and so may what it holds", () => {
   const lines: string[] = [];
   const log = pinoLog({ level: "info", write: (line) => void lines.push(line) });
@@ -56,7 +58,7 @@ test("how much is logged can be changed while it runs, of all that were made of 
 test("what is wrong for long is not said at each try, but to who wants to know all there is; what differs in a field is not the same", () => {
   const lines: string[] = [];
   let nowMs = 0;
-  const log = pinoLog({ level: "info", uptimeMs: () => nowMs, write: (line) => { const { level, msg, server, err, repeated } = JSON.parse(line) as Record<string, unknown>; lines.push([level, msg, server, err, repeated].filter((one) => one !== undefined).join(" ")); } });
+  const log = pinoLog({ level: "info", clock: { uptimeMs: () => nowMs, after: () => NEVER }, write: (line) => { const { level, msg, server, err, repeated } = JSON.parse(line) as Record<string, unknown>; lines.push([level, msg, server, err, repeated].filter((one) => one !== undefined).join(" ")); } });
   const tunnel = log.with({ part: "tunnel" });
   const fail = (server: string, why = "refused"): void => tunnel.warn("no tunnel", { server, error: Object.assign(new Error(why), { big: 1n }) });
   for (let i = 0; i < 5; i++) fail("a");
@@ -72,4 +74,16 @@ test("what is wrong for long is not said at each try, but to who wants to know a
   nowMs = 600_000;
   fail("a");
   expect(lines).toEqual([...Array.from({ length: 3 }, () => "warn no tunnel a refused"), "warn no tunnel b refused", "warn no tunnel a no route", ...Array.from({ length: 5 }, () => "info looked"), ...Array.from({ length: 4 }, () => "warn who knows"), "debug no tunnel a refused", "warn no tunnel a refused 3"]);
+});
+
+test("of what fails in many places the places are looked at, and what is long is said each time: it is not for keeping", () => {
+  const lines: string[] = [];
+  const log = pinoLog({ level: "info", clock: { uptimeMs: () => 0, after: () => NEVER }, write: (line) => { lines.push((JSON.parse(line) as { msg: string }).msg); } });
+  const fail = (...whys: string[]): void => log.warn("sync", { error: new Error("pods", { cause: new AggregateError(whys.map((why) => new Error(why)), "2 of 3 failed") }) });
+  for (let i = 0; i < 5; i++) fail("no room", "no image");
+  expect(lines.splice(0)).toHaveLength(3);
+  fail("no room", "no such host");
+  expect(lines.splice(0)).toHaveLength(1);
+  for (let i = 0; i < 5; i++) fail("x".repeat(10_000));
+  expect(lines).toHaveLength(5);
 });

@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/component-base/logs/json/json.go
  */
 import pino from "pino";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { Repeats } from "./repeats.ts";
 
 export interface Log {
@@ -26,10 +27,12 @@ export interface VerboseLog extends Log { readonly verbosity: Verbosity }
 
 const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
 
+interface LogOptions { readonly level: LogLevel; readonly write: (line: string) => void; readonly clock?: Pick<Clock, "uptimeMs" | "after"> }
+
 /** Warnings and errors that are said again and again are kept back (repeats.ts) but for the debug level. */
-export function pinoLog({ level, write, uptimeMs = () => performance.now() }: { level: LogLevel; write: (line: string) => void; uptimeMs?: () => number }): VerboseLog {
+export function pinoLog({ level, write, clock = systemClock }: LogOptions): VerboseLog {
   const given = RANKS[level];
-  const least = { rank: given }, repeats = new Repeats();
+  const least = { rank: given };
   const options: pino.LoggerOptions = {
     level: "debug", // which lines are shown is decided here: pino's own children would keep the level they were made with
     base: null,
@@ -40,7 +43,7 @@ export function pinoLog({ level, write, uptimeMs = () => performance.now() }: { 
     formatters: { level: (label) => ({ level: label, ...(label in VERBOSITY ? { v: VERBOSITY[label] } : {}) }) },
     serializers: { error: errorFields },
   };
-  return { ...wrap(pino(options, { write }), { least, kept: (what) => repeats.next(what, uptimeMs()) }, {}), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
+  return { ...wrap(pino(options, { write }), { least, repeats: new Repeats(clock) }, {}), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
 }
 
 /** Of what is no warning. Source: client-go's and the controllers' own use of klog's levels */
@@ -73,20 +76,28 @@ function facts(fields: Record<string, unknown> = {}): Record<string, unknown> {
   return fields["error"] === undefined ? fields : { ...fields, err: errorText(fields["error"]) };
 }
 
+/** What is longer is not remembered. */
+const SAME_LENGTH_MAX = 8 * 1024;
+
 /** The same for what is said a second time: no stacks, which tell nothing more. undefined: who knows, as of what holds itself. */
 function same(level: LogLevel, message: string, fields: Record<string, unknown>): string | undefined {
   try {
-    return JSON.stringify([level, message, fields], (_, value: unknown) => (value instanceof Error ? errorText(value) : typeof value === "bigint" ? `${value}` : value));
+    const text = JSON.stringify([level, message, fields], (_, value: unknown) => (value instanceof Error ? whatItSays(value) : typeof value === "bigint" ? `${value}` : value));
+    return text.length > SAME_LENGTH_MAX ? undefined : text;
   } catch {
     return undefined;
   }
 }
 
+function whatItSays(error: Error): unknown {
+  const { message, cause } = error;
+  return { message, cause, errors: error instanceof AggregateError ? error.errors : undefined };
+}
+
 interface Shown {
   /** Which lines are. */
   readonly least: { readonly rank: number };
-  /** How often what is said was kept back since it was; undefined: so it is now. */
-  kept(what: string): number | undefined;
+  readonly repeats: Repeats;
 }
 
 /** `bound`: on every line. */
@@ -99,9 +110,9 @@ function wrap(logger: pino.Logger, shown: Shown, bound: Record<string, unknown>)
   const seldom = (level: "warn" | "error"): Log["info"] => {
     const say = at(level);
     return (message, fields = {}) => {
-      const what = same(level, message, { ...bound, ...fields }), kept = what === undefined ? 0 : shown.kept(what);
-      if (kept === undefined) debug(message, fields);
-      else say(message, kept === 0 ? fields : { ...fields, repeated: kept });
+      const what = same(level, message, { ...bound, ...fields });
+      if (what === undefined) say(message, fields);
+      else if (!shown.repeats.tell(what, (repeated, agoMs) => say(message, repeated === 0 ? fields : { ...fields, repeated, secondsAgo: Math.round(agoMs / 1000) }))) debug(message, fields);
     };
   };
   return { debug, info: at("info"), warn: seldom("warn"), error: seldom("error"), with: (fields) => wrap(logger.child(fields), shown, { ...bound, ...fields }) };

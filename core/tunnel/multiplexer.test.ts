@@ -240,6 +240,19 @@ test("a peer that has small packets sent to it without end, and reads none, is c
   expect([closed?.message, sent < 50_000]).toEqual(["the other end of the tunnel does not read", true]);
 });
 
+test("a peer that reads as fast as small packets are sent to it is not cut off, though there is never room for a large one", async () => {
+  const taken: (() => void)[] = [];
+  const slow = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => void taken.push(done) });
+  const packets = new PacketStream(slow, { onPacket: () => undefined, onRoom: () => undefined, onClose: () => undefined }, { uptimeMs: () => 0 });
+  while (packets.hasRoom) packets.send({ type: "CLOSE_REQ", connectId: 7 });
+  for (let i = 0; i < 20_000; i++) {
+    taken.shift()?.();
+    packets.send({ type: "CLOSE_REQ", connectId: 7 });
+    if (i % 100 === 0) await new Promise((resolve) => void setImmediate(resolve));
+  }
+  expect([slow.destroyed, packets.hasRoom]).toEqual([false, false]);
+});
+
 test("bytes that come one by one and wait are kept as what they weigh", async () => {
   const { open, pipe } = bothEnds();
   const [here] = open(), count = WINDOW_LIMITS.initialBytes;

@@ -30,8 +30,9 @@ export class PacketStream {
   readonly #breathe: Breathe;
   #packets = 0;
   #error: Error | undefined;
-  /** Sent while there was no room. */
+  /** Packets that wait to be sent; where they need not wait, this turn's. */
   #unsent = 0;
+  readonly #onSent = (): void => { this.#unsent--; };
   #isPaused = false;
   /** Waits for its turn to go on with what has come. */
   #isWaiting = false;
@@ -45,10 +46,7 @@ export class PacketStream {
       if (!this.#isWaiting) this.#take();
       else if (this.#reader.heldBytes > WAITING_BYTES_MAX) stream.pause();
     });
-    stream.on("drain", () => {
-      this.#unsent = 0;
-      handlers.onRoom();
-    });
+    stream.on("drain", () => handlers.onRoom());
     stream.on("error", (error) => { this.#error ??= error; });
     stream.on("end", () => { if (!stream.destroyed) stream.end(); });
     stream.on("close", () => {
@@ -64,9 +62,10 @@ export class PacketStream {
 
   send(packet: Exclude<Packet, { type: "unknown" }>): void {
     if (!this.#stream.writable) return; // its close is on its way to us
-    this.#stream.write(encodePacket(packet));
-    this.#unsent = this.#stream.writableNeedDrain ? this.#unsent + 1 : 0;
-    if (Math.max(this.#stream.writableLength, this.#unsent * UNSENT_BYTES_MIN) > UNSENT_BYTES_MAX) this.destroy(new Error("the other end of the tunnel does not read"));
+    this.#unsent++;
+    this.#stream.write(encodePacket(packet), this.#onSent);
+    const unsentBytes = Math.max(this.#stream.writableLength, this.#stream.writableNeedDrain ? this.#unsent * UNSENT_BYTES_MIN : 0);
+    if (unsentBytes > UNSENT_BYTES_MAX) this.destroy(new Error("the other end of the tunnel does not read"));
   }
 
   pause(): void {

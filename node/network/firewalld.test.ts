@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { FilterChain } from "../os/exec-nft.ts";
 import { firewalldPassages, zonesOf } from "./firewalld.ts";
-import type { Passage } from "./forward.ts";
+import type { Passage, TellFirewall } from "./forward.ts";
 
 const { signal } = new AbortController();
 const rule = (address: string): string => `rule family="ipv${address.includes(":") ? 6 : 4}" source address="${address}" port port="8472" protocol="udp" accept`;
@@ -15,7 +15,7 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
   try {
     const noteFile = join(dir, "network/firewalld"), calls: string[][] = [];
     let refusal = "";
-    const tell = firewalldPassages({
+    const start = (): TellFirewall => firewalldPassages({
       noteFile, log: silentLog,
       exec: async (command, args, { timeoutMs } = {}) => {
         expect(timeoutMs).toBeLessThan(30_000); // what else the network wants waits for it
@@ -25,6 +25,7 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
         return { exitCode: refusal === "" ? 0 : 252, stdout: "", stderr: refusal };
       },
     });
+    let tell = start();
     const chain = (tableHandle: number, table = "firewalld"): FilterChain => ({ family: "inet", table, tableHandle, name: "filter_INPUT", hook: "input", policy: "accept", commented: [] });
     const passage = (...from: string[]): Passage => ({ clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 8472, from } });
     const said = async (chains: readonly FilterChain[], of: Passage): Promise<string[][]> => {
@@ -41,6 +42,12 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
     expect(await said([chain(7)], passage("192.168.0.2", "fd00::2"))).toEqual([]);
     expect((await said([chain(7)], passage("192.168.0.2"))).slice(-2)).toEqual(["docker", "public"].map((zone) => ["firewall-cmd", `--zone=${zone}`, `--remove-rich-rule=${rule("fd00::2")}`]));
     expect(await said([chain(9)], passage())).toEqual([trusted]); // reloaded: it has forgotten all
+
+    await said([chain(10)], passage("192.168.0.3"));
+    tell = start(); // and the node has gone meanwhile
+    const back = ["docker", "public"].map((zone) => ["firewall-cmd", `--zone=${zone}`, `--remove-rich-rule=${rule("192.168.0.3")}`]);
+    expect(await said([chain(10)], passage())).toEqual([trusted, ...back]);
+    expect(readFileSync(noteFile, "utf8")).toBe("trusted\t--remove-source=10.42.0.0/16\ntrusted\t--remove-source=fd42::/56\n");
 
     refusal = "FirewallD is not running";
     await expect(said([chain(11)], passage())).rejects.toThrow("firewall-cmd --zone=trusted --add-source=10.42.0.0/16 --add-source=fd42::/56: FirewallD is not running");

@@ -5,12 +5,13 @@
  *   the tunnel's packets of other nodes   a rich rule for each of these, in all zones where something arrives
  *
  * Services' ports need nothing: it accepts what was translated. Not for good (--permanent): what it is at its start is for whoever runs it to say. It has forgotten when it is reloaded or started again,
- * and then its table is another one. What it was told is noted, for installers/linux/uninstall.sh to take back: a zone and an option a line.
+ * and then its table is another one. What it was told is noted, a zone and an option a line: for installers/linux/uninstall.sh to take back, and for us after a start, of nodes that have gone meanwhile.
  *
  * Source: firewall-cmd(1)
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import { parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Exec } from "../os/exec.ts";
@@ -55,12 +56,15 @@ export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): Te
     if (!its || (told?.table === its.tableHandle && told?.what === what)) return;
     const zones = zonesOf(await ask(["--get-active-zones"], signal), await ask(["--get-default-zone"], signal));
     const wanted = wantedOf(passage, zones);
-    const gone = told?.table === its.tableHandle ? without(told!.wanted, wanted) : new Map<string, string[]>();
+    const isSame = told?.table === its.tableHandle;
+    const gone = isSame ? without(told!.wanted, wanted) : told ? new Map<string, string[]>() : without(read(fileTextSync(noteFile) ?? ""), wanted);
     mkdirSync(dirname(noteFile), { recursive: true });
-    writeFileSync(noteFile, [...wanted].flatMap(([zone, options]) => options.map((option) => `${zone}\t--remove-${option}\n`)).join(""));
+    writeFileSync(noteFile, noteOf(wanted) + noteOf(gone));
     await change("add", wanted, signal);
-    await change("remove", gone, signal);
-    if (told?.table !== its.tableHandle) log.info("firewalld was told to let through what is the cluster's", { zones: [...wanted.keys()], clusterCidrs: passage.clusterCidrs });
+    if (isSame) await change("remove", gone, signal);
+    else for (const one of gone) await change("remove", new Map([one]), signal).catch((error: unknown) => log.debug("firewalld has nothing of before to take back", { error })); // it may have forgotten, or have no such zone
+    writeFileSync(noteFile, noteOf(wanted));
+    if (!isSame) log.info("firewalld was told to let through what is the cluster's", { zones: [...wanted.keys()], clusterCidrs: passage.clusterCidrs });
     told = { table: its.tableHandle, what, wanted };
   };
 }
@@ -77,6 +81,14 @@ export function wantedOf({ clusterCidrs, tunnel }: Pick<Passage, "clusterCidrs" 
     return family === undefined ? [] : [`rich-rule=rule family="ipv${family}" source address="${address}" port port="${tunnel!.udpPort}" protocol="udp" accept`];
   });
   return new Map([[TRUSTED, clusterCidrs.map((cidr) => `source=${cidr}`)], ...(rules.length === 0 ? [] : zones.map((zone) => [zone, rules] as const))]);
+}
+
+function noteOf(wanted: Wanted): string { return [...wanted].flatMap(([zone, options]) => options.map((option) => `${zone}\t--remove-${option}\n`)).join(""); }
+
+function read(note: string): Wanted {
+  const found = new Map<string, string[]>();
+  for (const [, zone, option] of note.matchAll(/^(.+)\t--remove-(.+)$/gm)) found.set(zone!, [...(found.get(zone!) ?? []), option!]);
+  return found;
 }
 
 /** What was in `before` and is not in `now`. */

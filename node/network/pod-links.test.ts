@@ -45,17 +45,14 @@ test("a pod's interface that has been deleted is made again with its addresses a
   put("ending");
   put("ended", { netns: join(dir, "no-such-namespace") });
   put("unmounted", { netns: dir });
-  await look(signal);
-  expect(runs, "seen once").toEqual([]);
+  expect([await look(signal), runs], "seen once").toEqual([false, []]);
   rmSync(join(dir, "coracle-ending-eth0"));
-  await look(signal);
+  expect(await look(signal)).toBe(true);
   const told = '/cni:/more bridge {"cni":{"ips":["10.42.0.2"]}}';
   expect(runs).toEqual([`/cni/bridge DEL lost ${told}`, `/cni/bridge ADD lost ${told}`]);
   expect((JSON.parse(readFileSync(join(dir, "coracle-lost-eth0"), "utf8")) as { result: unknown }).result).toMatchObject({ interfaces: [{}, { name: "vethnew" }, {}], ips: [{ address: "10.42.0.2/24" }], dns: { of: "lost" } });
   links = [...links, link("vethnew", 6, 2)];
-  await look(signal);
-  await look(signal);
-  expect(runs.length).toBe(2);
+  expect([await look(signal), await look(signal), runs.length]).toEqual([false, false, 2]);
   rmSync(dir, { recursive: true });
 });
 

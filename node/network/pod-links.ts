@@ -49,24 +49,29 @@ export interface LostLinksOptions {
   readonly run?: Exec | undefined;
 }
 
-/** To be called now and then. Reads no record as long as there are as many veths with a bridge as pods. */
-export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsDir = CNI_RESULTS, run = exec }: LostLinksOptions): (signal: AbortSignal) => Promise<void> {
+/** To be called now and then, and tells whether any was made again. Reads no record as long as there are as many veths with a bridge as pods. */
+export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsDir = CNI_RESULTS, run = exec }: LostLinksOptions): (signal: AbortSignal) => Promise<boolean> {
   let missed: ReadonlySet<string> = new Set(); // paths of records, as last looked: when a pod ends, its interface goes before its record
 
-  async function remake(path: string, record: CniRecord, signal: AbortSignal): Promise<void> {
+  async function remake(path: string, record: CniRecord, signal: AbortSignal): Promise<boolean> {
     const ips = (record.result?.ips ?? []).flatMap(({ address }) => address?.split("/")[0] ?? []);
     const call = pluginCall(record, "bridge", { args: { cni: { ips } } });
     const isThere = (): boolean => call !== undefined && isNamespace(call.netns) && existsSync(path);
-    if (!call || !isThere()) return;
+    if (!call || !isThere()) return false;
     const pod = ["K8S_POD_NAMESPACE", "K8S_POD_NAME"].map((name) => record.cniArgs?.find(([key]) => key === name)?.[1] ?? "").join("/");
     try {
       await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal); // its addresses are held for it, and would be refused
       const { interfaces = [] } = JSON.parse(await runPlugin("ADD", call, { cniBinDirs, binDir, run }, signal)) as CniResult;
-      if (!isThere()) return void (await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal)); // it has ended meanwhile, and nobody else gives its addresses back
+      if (!isThere()) {
+        await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal); // it has ended meanwhile, and nobody else gives its addresses back
+        return false;
+      }
       await note(path, { ...record, result: { ...record.result, interfaces } });
       log.warn("the interface of a pod had been deleted, made again", { pod, ips });
+      return true;
     } catch (error) {
       if (!signal.aborted && isThere()) log.error("the interface of a pod has been deleted and cannot be made again: a new pod in its place has one", { pod, ips, error });
+      return false;
     }
   }
 
@@ -74,8 +79,10 @@ export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsD
     const there = links(), names = new Set(there.flatMap(({ name, mac }) => [name, mac]));
     const enough = (await recordPaths({ resultsDir, network })).length <= there.filter(({ kind, master }) => kind === "veth" && master !== 0).length;
     const lost = enough ? [] : (await readRecords({ resultsDir, network, log })).filter(({ record }) => hostInterfaces(record).some(({ name = "", mac = "" }) => !names.has(name) && !(mac && names.has(mac)))); // one that was renamed is there
-    for (const { path, record } of lost) if (missed.has(path)) await remake(path, record, signal);
+    let isAnyMade = false;
+    for (const { path, record } of lost) if (missed.has(path) && (await remake(path, record, signal))) isAnyMade = true;
     missed = new Set(lost.map(({ path }) => path));
+    return isAnyMade;
   };
 }
 

@@ -52,7 +52,7 @@ test("a sandbox is guarded once it is ready; the table is written again when it 
     const quick = { ...clock, every: (ms: number, signal: AbortSignal) => clock.every(ms / 3_000, signal) };
     note("1", record("veth1", OTHER, "10.42.0.1/24")); // of before
     writeFileSync(join(resultsDir, "coracle-9-eth0"), "{"); // being written
-    const { cri, keeper } = sourceGuard(runtime as unknown as Cri, { nft, clock: quick, resultsDir, log: { ...silentLog, warn: (text: string) => void warned.push(text) } as typeof silentLog });
+    const { cri, keeper, renew } = sourceGuard(runtime as unknown as Cri, { nft, clock: quick, resultsDir, log: { ...silentLog, warn: (text: string) => void warned.push(text) } as typeof silentLog });
     const run = (id: string): Promise<unknown> => cri.call("RuntimeService/RunPodSandbox", { id } as never);
     await run("2");
     expect(scripts.map((script) => [script.includes("delete table"), ports(script)])).toEqual([[true, ["veth1", "veth2"]]]);
@@ -60,6 +60,10 @@ test("a sandbox is guarded once it is ready; the table is written again when it 
     expect(scripts.at(-1)).toMatch(/^add chain bridge coracle-sources veth3\n/);
     await cri.call("RuntimeService/StopContainer", { id: "4" } as never);
     expect(scripts).toHaveLength(2);
+    note("3", record("veth8", MAC, "10.42.0.3/24"));
+    await renew(new AbortController().signal);
+    expect(scripts.at(-1)).toMatch(/^delete element .* "veth3" [\s\S]*"veth8" : jump veth8 \}\n$/);
+    note("3", record("veth3", MAC, "10.42.0.3/24"));
 
     able = false;
     await run("5");
@@ -68,8 +72,8 @@ test("a sandbox is guarded once it is ready; the table is written again when it 
     able = true;
     const stop = new AbortController();
     const life = keeper.run(stop.signal, () => undefined);
-    await expect.poll(() => scripts.length).toBe(3);
-    expect(ports(scripts[2]!)).toEqual(["veth1", "veth2", "veth3", "veth4", "veth5", "veth6"]);
+    await expect.poll(() => scripts.length).toBe(4);
+    expect(ports(scripts[3]!)).toEqual(["veth1", "veth2", "veth3", "veth4", "veth5", "veth6"]);
     note("6", record("veth7", MAC, "10.42.0.6/24")); // its interface was made again
     await expect.poll(() => scripts.at(-1)).toMatch(/^delete element .* "veth6" [\s\S]*"veth7" : jump veth7 \}\n$/);
     flushed = true;

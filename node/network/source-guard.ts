@@ -82,8 +82,17 @@ export interface SourceGuardOptions {
   readonly resultsDir?: string | undefined;
 }
 
-/** A container runtime whose sandboxes are guarded from when they are ready, and what keeps the rules. */
-export function sourceGuard(cri: Cri, { nft, clock, log, resultsDir = CNI_RESULTS }: SourceGuardOptions): { readonly cri: Cri; readonly keeper: Runnable } {
+export interface SourceGuard {
+  /** Its sandboxes are guarded from when they are ready. */
+  readonly cri: Cri;
+  /** Keeps the rules. */
+  readonly keeper: Runnable;
+  /** Of pods whose interfaces were made again, without waiting for the keeper: whoever may configure a pod's network can delete its own. */
+  renew(signal: AbortSignal): Promise<void>;
+}
+
+
+export function sourceGuard(cri: Cri, { nft, clock, log, resultsDir = CNI_RESULTS }: SourceGuardOptions): SourceGuard {
   let known = new Map<string, CniRecord>(); // by path
   let inForce: PortChains | undefined; // undefined: what is in the kernel is another version's, or gone
   let failed = false; // told once
@@ -126,6 +135,7 @@ export function sourceGuard(cri: Cri, { nft, clock, log, resultsDir = CNI_RESULT
         }
       },
     },
+    renew: (signal) => guard(true, signal),
   };
 }
 
