@@ -300,7 +300,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       ...listener.parts,
-      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); await tellToken(); } }),
+      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await tellToken(); await options.onRenewed?.(pki); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
       options.stop.leftEarly(endpoints),

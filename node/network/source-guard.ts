@@ -91,7 +91,6 @@ export interface SourceGuard {
   renew(signal: AbortSignal): Promise<void>;
 }
 
-
 export function sourceGuard(cri: Cri, { nft, clock, log, resultsDir = CNI_RESULTS }: SourceGuardOptions): SourceGuard {
   let known = new Map<string, CniRecord>(); // by path
   let inForce: PortChains | undefined; // undefined: what is in the kernel is another version's, or gone
