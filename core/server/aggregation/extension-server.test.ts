@@ -33,6 +33,9 @@ let port = 0;
 let client: { cert: string; key: string };
 /** What the server answers with; nothing but its discovery when it is well. */
 let status = 200;
+/** What it says it serves, and of what type that is. */
+const THINGS = '{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}';
+let serves = THINGS, form = "application/json";
 /** Paths it does not answer at all. */
 let silent = /^$/;
 /** The headers it was asked with. */
@@ -42,7 +45,7 @@ let spelled: readonly string[] = [];
 let asked = { url: "", body: "" };
 let told = 0;
 function* endless(): Generator<Buffer> { for (; told < 128 * MIB; told += MIB) yield Buffer.alloc(MIB, " "); }
-beforeEach(() => { status = 200; silent = /^$/; });
+beforeEach(() => { status = 200; silent = /^$/; serves = THINGS; form = "application/json"; });
 beforeAll(async () => {
   pki = await testPki();
   client = servingMaterial(pki);
@@ -56,7 +59,7 @@ beforeAll(async () => {
       incoming.socket.end(RAW[incoming.url!.slice("/apis/g/v1/raw/".length)]!);
       return;
     }
-    response.writeHead(status, { "content-type": "application/json" }).end('{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}');
+    response.writeHead(status, { "content-type": form }).end(serves);
   });
   await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
   ({ port } = server.address() as AddressInfo);
@@ -150,6 +153,31 @@ test("a server that is said to be unavailable is still asked what it serves, onc
     apiServices.put(unavailable);
     await eventually(() => catalog.of("v1.g").resources.length === 1);
     expect(catalog.of("v1.g").stale).toBe(false);
+  });
+});
+
+const inGroup = (resource: unknown): string => JSON.stringify({ items: [{ metadata: { name: "g" }, versions: [{ version: "v1", resources: [resource] }] }] });
+const AGGREGATED = { resource: "things", responseKind: { kind: "Thing" }, scope: "Namespaced", singularResource: "thing", verbs: ["get"] };
+
+test.each<[string, string]>([
+  ...[{ verbs: 5 }, { verbs: [{}] }, { resource: 7 }, { responseKind: "Thing" }, { scope: {} }, { shortNames: "th" }, { subresources: [{ subresource: "status", verbs: { get: true } }] }].map((wrong): [string, string] => ["application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", inGroup({ ...AGGREGATED, ...wrong })]),
+  ...[{ verbs: 5 }, { kind: 5 }, { namespaced: "yes" }, { shortNames: [5] }].map((wrong): [string, string] => ["application/json", JSON.stringify({ resources: [{ name: "things", kind: "Thing", namespaced: true, verbs: ["get"], ...wrong }] })]),
+  ["application/json", "[]"], ["application/json", '{"resources":"things"}'],
+])("who says what it serves in types that no client reads has said nothing, and all others are understood: %s %s", async (type, says) => {
+  [form, serves] = [type, says];
+  const catalog = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()) });
+  await running(catalog, async () => {
+    await eventually(() => catalog.changes > 0);
+    expect(catalog.of("v1.g")).toMatchObject({ stale: true, resources: [] });
+  });
+});
+
+test("what clients need not know of is left out of what a server serves, and verbs that are not told are none", async () => {
+  [form, serves] = ["application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", inGroup({ ...AGGREGATED, verbs: null, newer: 1 })];
+  const catalog = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()) });
+  await running(catalog, async () => {
+    await eventually(() => catalog.of("v1.g").resources.length === 1);
+    expect(catalog.of("v1.g").resources).toEqual([{ ...AGGREGATED, responseKind: { group: "", version: "", kind: "Thing" }, verbs: [] }]);
   });
 });
 
