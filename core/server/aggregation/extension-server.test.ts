@@ -35,6 +35,7 @@ let client: { cert: string; key: string };
 let status = 200;
 /** What it says it serves, and of what type that is. */
 const THINGS = '{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}';
+let openapi: object | undefined;
 let serves = THINGS, form = "application/json";
 /** Paths it does not answer at all. */
 let silent = /^$/;
@@ -45,7 +46,7 @@ let spelled: readonly string[] = [];
 let asked = { url: "", body: "" };
 let told = 0;
 function* endless(): Generator<Buffer> { for (; told < 128 * MIB; told += MIB) yield Buffer.alloc(MIB, " "); }
-beforeEach(() => { status = 200; silent = /^$/; serves = THINGS; form = "application/json"; });
+beforeEach(() => { status = 200; silent = /^$/; serves = THINGS; form = "application/json"; openapi = undefined; });
 beforeAll(async () => {
   pki = await testPki();
   client = servingMaterial(pki);
@@ -59,6 +60,7 @@ beforeAll(async () => {
       incoming.socket.end(RAW[incoming.url!.slice("/apis/g/v1/raw/".length)]!);
       return;
     }
+    if (openapi && incoming.url === "/openapi/v2") return void response.end(JSON.stringify(openapi));
     response.writeHead(status, { "content-type": form }).end(serves);
   });
   await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
@@ -170,6 +172,17 @@ test.each<[string, string]>([
     await eventually(() => catalog.changes > 0);
     expect(catalog.of("v1.g")).toMatchObject({ stale: true, resources: [] });
   });
+});
+
+test.each([null, 5, { get: 5 }, { get: { responses: { 200: null } } }, { get: { parameters: [null] } }, { get: { tags: "a" } }, { get: { description: 5 } }])("a path that is %j is in no document, and costs nobody the others'", async (path) => {
+  const catalog = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()) });
+  openapi = { swagger: "2.0", paths: { "/apis/g/v1/things": { get: { description: "well" } } } };
+  await running(catalog, () => eventually(() => catalog.of("v1.g").v2 !== undefined));
+  openapi = { swagger: "2.0", paths: { "/apis/g/v1/things": path } };
+  const other = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()), log: { ...silentLog, debug: (what, facts) => void logged.push(`${what}: ${String((facts as { error: Error }).error.message)}`) } });
+  const logged: string[] = [];
+  await running(other, () => eventually(() => logged.length > 0));
+  expect([other.of("v1.g").v2, logged[0]]).toEqual([undefined, expect.stringContaining("an extension API server does not tell its OpenAPI: ")]);
 });
 
 test("what clients need not know of is left out of what a server serves, and verbs that are not told are none", async () => {

@@ -7,7 +7,10 @@
  */
 import { parseJson } from "../../api/codec/json.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
+import { encodeOpenApiV2 } from "../../api/openapi/v2-protobuf.ts";
+import type { Swagger } from "../../api/openapi/v2.ts";
 import type { Informer } from "../../client/informer.ts";
+import { breather } from "../../lifecycle/breather.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import { workQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
@@ -146,7 +149,10 @@ export class RemoteCatalog implements Runnable {
     if (answer.status === 404) return undefined;
     if (answer.status !== 200) throw new Error(`/openapi/v2: ${answer.status}`);
     const etag = answer.header("etag") ?? new Bun.CryptoHasher("sha256").update(answer.body).digest("hex");
-    return etag === known?.etag ? known : { etag, document: jsonOf(answer.body) as SwaggerPart };
+    if (etag === known?.etag) return known;
+    const document = { paths: {}, definitions: {}, ...(jsonOf(answer.body) as object) };
+    await encodeOpenApiV2(document as unknown as Swagger, breather(this.#deps.clock)); // throws for what cannot be told in each form: it would cost everybody the whole document
+    return { etag, document };
   }
 }
 
