@@ -132,7 +132,7 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
     async events(path, count, asked = {}) {
       const asking = request("GET", path, { ...asked, query: { watch: "1", ...asked.query } });
       const answer = await handler(asking);
-      if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
+      if (answer.type !== "watch") throw new Error(JSON.stringify((await told(asking, answer, clock.nowMs())).body));
       const events: unknown[] = [];
       const { contentType, encode } = watchEncoder(answer, { request: asking, nowMs: () => clock.nowMs(), describe: undefined, events: shared });
       for await (const batch of answer.batches) {
@@ -153,19 +153,19 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
   };
 }
 
-function told(request: ServerRequest, answer: Answer, nowMs: number): Told {
+async function told(request: ServerRequest, answer: Answer, nowMs: number): Promise<Told> {
   if (answer.type === "raw" && typeof answer.body === "string") return { code: answer.status, contentType: answer.headers["content-type"] ?? "", warnings: answer.warnings ?? [], body: answer.body };
   if (answer.type !== "object" && answer.type !== "list") throw new Error(`a ${answer.type} is not for ask()`);
   const how = { request, nowMs: () => nowMs, describe: undefined };
-  const { status, contentType, body } = encoded(() => (answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how)));
+  const { status, contentType, body } = await encoded(async () => (answer.type === "list" ? await encodeList(answer, how, () => undefined) : encodeObject(answer, how)));
   const bytes = assemble(body);
   return { code: status, contentType, warnings: answer.warnings ?? [], body: contentType.startsWith("application/json") ? JSON.parse(bytes.toString()) as unknown : bytes };
 }
 
 /** What cannot be encoded as it was asked for is told as JSON: core/server/http.ts. */
-function encoded(encode: () => Encoded): Encoded {
+async function encoded(encode: () => Promise<Encoded>): Promise<Encoded> {
   try {
-    return encode();
+    return await encode();
   } catch (error) {
     const status = statusOf(error);
     return { status: status.code ?? 500, contentType: "application/json", body: [encodeJson(status)] };

@@ -74,6 +74,7 @@ export function runController(controller: Controller, { clock, jumps, log: paren
 
   async function work(queue: WorkQueue<ObjectKey>, breathe: Breathe, signal: AbortSignal): Promise<void> {
     for (let key = await queue.take(signal); key !== undefined; key = await queue.take(signal)) {
+      await breathe(); // before it: workers begin together, each with a key
       const startMs = clock.uptimeMs();
       running.set(key, startMs);
       try {
@@ -92,7 +93,6 @@ export function runController(controller: Controller, { clock, jumps, log: paren
         queue.done(key);
         metrics?.worked(name, clock.uptimeMs() - startMs);
       }
-      await breathe();
     }
   }
 

@@ -29,3 +29,20 @@ test("several that work at the same time have one slice of time, not one each", 
   }));
   expect(Math.max(...worked.filter(Boolean))).toBeLessThan(30);
 });
+
+test("of several whose work takes a slice and more, each lets others have their turn before the next one does", async () => {
+  let upMs = 0, others = 0;
+  const breathe = breather({ uptimeMs: () => upMs });
+  const worked: number[] = []; // by turns that others had before
+  const turn = (): void => { if (++others < 40) setImmediate(turn); };
+  setImmediate(turn);
+  upMs = 50;
+  await Promise.all(Array.from({ length: 5 }, async () => {
+    for (let i = 0; i < 4; i++) {
+      await breathe();
+      upMs += 50;
+      worked[others] = (worked[others] ?? 0) + 1;
+    }
+  }));
+  expect(worked.filter(Boolean)).toEqual(Array.from({ length: 20 }, () => 1));
+});

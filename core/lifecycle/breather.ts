@@ -4,7 +4,7 @@
  *   const breathe = breather(clock);
  *   for (const part of parts) { work(part); await breathe(); }
  *
- * Several that work on it at the same time share one: they wait together, and their slice is one.
+ * A slice begins with the first work after others had their turn. Several that work at the same time share one: those that wait for the next go on one after another, each with a turn of others before it.
  */
 import type { Clock } from "./clock.ts";
 
@@ -15,13 +15,24 @@ const SLICE_MS = 10;
 export type Breathe = () => Promise<void> | undefined;
 
 export function breather(clock: Pick<Clock, "uptimeMs">): Breathe {
-  let sinceMs = clock.uptimeMs();
-  let waiting: Promise<void> | undefined;
+  const waiting: (() => void)[] = [];
+  let sinceMs = 0;
+  let isBegun = false; // nobody else has had a turn since `sinceMs`
+  begin();
+  function begin(): void {
+    sinceMs = clock.uptimeMs();
+    isBegun = true;
+    setImmediate(() => { isBegun = false; });
+  }
+  function goOn(): void {
+    begin();
+    waiting.shift()?.();
+    if (waiting.length > 0) setImmediate(goOn); // what the first does now may take all of the slice
+  }
   return () => {
-    if (waiting || clock.uptimeMs() - sinceMs < SLICE_MS) return waiting;
-    return (waiting = new Promise<void>((resolve) => void setImmediate(resolve)).then(() => {
-      sinceMs = clock.uptimeMs();
-      waiting = undefined;
-    }));
+    if (!isBegun) begin();
+    return clock.uptimeMs() - sinceMs < SLICE_MS ? undefined : new Promise((resolve) => {
+      if (waiting.push(resolve) === 1) setImmediate(goOn);
+    });
   };
 }

@@ -11,7 +11,8 @@ import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../client/resource
 import type { Clock } from "../lifecycle/clock.ts";
 import type { LiveNode } from "./node-info.ts";
 import { revision, type Storage } from "./storage.ts";
-import { isFullyBound, isMeantFor, reaches, SELECTED_NODE, type VolumePlan } from "./volume-plan.ts";
+import { isMeantFor, reaches } from "./volume-choice.ts";
+import { isFullyBound, SELECTED_NODE, type VolumePlan } from "./volume-plan.ts";
 
 const BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller";
 

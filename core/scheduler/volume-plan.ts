@@ -2,15 +2,15 @@
  * How a pod's claims would get their volumes on a node: which existing volume binds to which claim, and which claims are to be provisioned there.
  * Only claims of classes that wait for their first consumer are decided here; all others must be bound before the pod is placed.
  *
- * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go, component-helpers storage/volume
+ * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
 import type { CSIStorageCapacity, StorageClass } from "../api/gen/storage.v1.ts";
 import { labelSelector } from "../api/meta/label-selector.ts";
 import { annotationsOf, isControlledBy, keyOf, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import { compareQuantities } from "../api/meta/quantity.ts";
-import { matchesNodeSelector } from "./node-selector.ts";
 import { classOf, type Storage } from "./storage.ts";
+import { reaches, sizeOf, type VolumeChoice, volumeChoice } from "./volume-choice.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
@@ -28,6 +28,8 @@ export interface PodVolumes {
   readonly bound: readonly Readonly<PersistentVolumeClaim>[];
   /** To be bound or provisioned where the pod goes. */
   readonly waiting: readonly Readonly<PersistentVolumeClaim>[];
+  /** From the volumes there were when it was first asked: for all nodes of one look at the pod. */
+  choiceOf(claim: Readonly<PersistentVolumeClaim>): VolumeChoice;
 }
 
 /** `refused`: why the pod cannot go anywhere yet. */
@@ -43,7 +45,16 @@ export function podVolumes(pod: Readonly<Pod>, storage: Storage): PodVolumes | {
     else if (!claim.spec.volumeName && waitsForConsumer(storage.storageClass(classOf(claim)))) waiting.push(claim);
     else unbound = true;
   }
-  return unbound ? { refused: "pod has unbound immediate PersistentVolumeClaims" } : { bound, waiting };
+  return unbound ? { refused: "pod has unbound immediate PersistentVolumeClaims" } : { bound, waiting, choiceOf: choicesFrom(storage) };
+}
+
+function choicesFrom(storage: Storage): PodVolumes["choiceOf"] {
+  const choices = new Map<Readonly<PersistentVolumeClaim>, VolumeChoice>();
+  return (claim) => {
+    const choice = choices.get(claim) ?? volumeChoice(claim, storage.volumesOfClass(classOf(claim)));
+    choices.set(claim, choice);
+    return choice;
+  };
 }
 
 function refusal(claim: Readonly<PersistentVolumeClaim> | undefined, { name, ephemeral }: PodClaim, pod: Readonly<Pod>): string | undefined {
@@ -73,7 +84,7 @@ const NO_SPACE = "node(s) did not have enough free storage";
 const VOLUME_GONE = "node(s) unavailable due to one or more pvc(s) bound to non-existent pv(s)";
 
 /** What to do so that the pod has its volumes on `node`, or why that cannot be. */
-export function planVolumes({ bound, waiting }: PodVolumes, node: Readonly<Node>, storage: Storage): VolumePlan | { readonly reasons: readonly string[] } {
+export function planVolumes({ bound, waiting, choiceOf }: PodVolumes, node: Readonly<Node>, storage: Storage): VolumePlan | { readonly reasons: readonly string[] } {
   const reasons: string[] = [];
   for (const { spec } of bound) {
     const volume = storage.volume(spec.volumeName ?? "");
@@ -93,7 +104,7 @@ export function planVolumes({ bound, waiting }: PodVolumes, node: Readonly<Node>
   }
   const open = waiting.filter((claim) => !provision.includes(claim)).toSorted((a, b) => compareQuantities(sizeOf(a), sizeOf(b)));
   for (const claim of open) {
-    const volume = bestVolume(claim, storage.volumesOfClass(classOf(claim)), node, taken);
+    const volume = choiceOf(claim)(node, taken);
     if (volume) {
       taken.add(volume.metadata.name);
       bind.push({ claim, volume });
@@ -104,37 +115,6 @@ export function planVolumes({ bound, waiting }: PodVolumes, node: Readonly<Node>
     if (problem) return { reasons: [...reasons, problem] };
   }
   return reasons.length > 0 ? { reasons } : { bind, provision };
-}
-
-export function reaches({ spec }: Readonly<PersistentVolume>, node: Readonly<Node>): boolean {
-  return !spec.nodeAffinity?.required || matchesNodeSelector(spec.nodeAffinity.required, node);
-}
-
-export function sizeOf({ spec }: Readonly<PersistentVolumeClaim>): string {
-  return spec.resources?.requests?.["storage"] ?? "0";
-}
-
-/** The volume that is meant for the claim, or the smallest that will do. Source: component-helpers storage/volume FindMatchingVolume */
-function bestVolume(claim: Readonly<PersistentVolumeClaim>, volumes: readonly Readonly<PersistentVolume>[], node: Readonly<Node>, taken: ReadonlySet<string>): Readonly<PersistentVolume> | undefined {
-  const selector = claim.spec.selector ? labelSelector(claim.spec.selector) : undefined;
-  let best: Readonly<PersistentVolume> | undefined;
-  for (const volume of volumes) {
-    const { spec, metadata, status } = volume;
-    const meant = isMeantFor(volume, claim);
-    const size = spec.capacity?.["storage"] ?? "0";
-    if (taken.has(metadata.name) || metadata.deletionTimestamp != null || (spec.claimRef && !meant)) continue;
-    if (compareQuantities(size, sizeOf(claim)) < 0 || (spec.volumeMode ?? "Filesystem") !== (claim.spec.volumeMode ?? "Filesystem")) continue;
-    if ((spec.volumeAttributesClassName ?? "") !== (claim.spec.volumeAttributesClassName ?? "")) continue;
-    if (meant) return reaches(volume, node) ? volume : undefined;
-    if (status?.phase !== "Available" || (selector && !selector.matches(labelsOf(volume))) || !reaches(volume, node)) continue;
-    if (!(claim.spec.accessModes ?? []).every((mode) => (spec.accessModes ?? []).includes(mode))) continue;
-    if (!best || compareQuantities(size, best.spec.capacity?.["storage"] ?? "0") < 0) best = volume;
-  }
-  return best;
-}
-
-export function isMeantFor({ spec: { claimRef } }: Readonly<PersistentVolume>, { metadata }: Readonly<PersistentVolumeClaim>): boolean {
-  return claimRef?.name === metadata.name && claimRef.namespace === metadata.namespace && (!claimRef.uid || claimRef.uid === metadata.uid);
 }
 
 function whyNotProvisioned(claim: Readonly<PersistentVolumeClaim>, node: Readonly<Node>, storage: Storage): string | undefined {

@@ -4,9 +4,11 @@ import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
+import { growth } from "../../test/reads.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 import { VolumeBinder } from "./volume-binder.ts";
+import { volumeChoice } from "./volume-choice.ts";
 import { volumeBindingScore } from "./scores/volumes.ts";
 import { planVolumes, podVolumes } from "./volume-plan.ts";
 
@@ -113,6 +115,28 @@ test("the smallest volume that will do, the smallest claim first", () => {
   const volumes = podVolumes(using("c", "d"), cluster.storage);
   const plan = "refused" in volumes ? volumes : planVolumes(volumes, nodes[0]!, cluster.storage);
   expect("bind" in plan && plan.bind.map((one) => [one.claim.metadata.name, one.volume.metadata.name])).toEqual([["d", "v1"], ["c", "v2"]]);
+});
+
+test("of volumes of one node, of several and of any the smallest that reaches the node, of equal ones the first", () => {
+  const among = (...hosts: string[]): object => ({ matchExpressions: [{ key: "zone", operator: "Exists" }, { key: "kubernetes.io/hostname", operator: "In", values: hosts }] });
+  const reaching = (name: string, size: string, ...nodeSelectorTerms: object[]): PersistentVolume => ({ ...volume(name, { size }), spec: { ...volume(name, { size }).spec, nodeAffinity: { required: { nodeSelectorTerms } } } }) as PersistentVolume;
+  const volumes = [
+    volume("any", { size: "9Gi" }), volume("a2", { on: "a", size: "2Gi" }), volume("a1", { on: "a" }), volume("a1-too", { on: "a", size: "1024Mi" }), reaching("b-or-c", "5Gi", among("b"), among("c")), reaching("c-by-name", "3Gi", { matchFields: [{ key: "metadata.name", operator: "In", values: ["c"] }] }),
+    reaching("nowhere", "1Gi", { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: [] }] }), reaching("not-a", "8Gi", { matchExpressions: [{ key: "kubernetes.io/hostname", operator: "NotIn", values: ["a"] }] }),
+  ];
+  const choice = volumeChoice(claim("c"), volumes);
+  const on = (name: string, ...taken: string[]): string | undefined => choice(node(name, { labels: { zone: "z" } }), new Set(taken))?.metadata.name;
+  expect([on("a"), on("a", "a1"), on("a", "a1", "a1-too", "a2"), on("b"), on("b", "b-or-c"), on("c"), on("c", "c-by-name"), on("d"), on("d", "not-a", "any")]).toEqual(["a1", "a1-too", "any", "b-or-c", "not-a", "c-by-name", "b-or-c", "not-a", undefined]);
+  const meant = volumeChoice(claim("c"), [...volumes, volume("mine", { on: "b", size: "20Gi", claimRef: { name: "c", namespace: "default" } })]);
+  expect(["a", "b"].map((name) => meant(node(name), new Set())?.metadata.name)).toEqual([undefined, "mine"]);
+});
+
+test("volumes of many nodes are looked at once for a pod, not once for each node", () => {
+  const { storage } = schedulingCluster({ nodes, objects: [wait(), claim("c")] });
+  expect(growth((n, reads) => {
+    const volumes = podVolumes(using("c"), { ...storage, volumesOfClass: () => reads.of(Array.from({ length: n }, (_, i) => volume(`v${i}`, { on: `n${i}` }))) });
+    for (let i = 0; i < n; i++) planVolumes(volumes as Exclude<typeof volumes, { refused: string }>, node(`n${i}`), storage);
+  })).toBeLessThan(3);
 });
 
 test.each<[string, Record<string, string>, string]>([

@@ -4,7 +4,7 @@ import { builtInFacts } from "../api/schema/facts.ts";
 import type { Answer, ListAnswer, ObjectAnswer } from "./answer.ts";
 import { listObject } from "./in-process.ts";
 import type { ServerRequest } from "./request.ts";
-import { encodeList, encodeObject } from "./respond.ts";
+import { encodeListAtOnce, encodeObject } from "./respond.ts";
 
 export function answeredObject(answer: Answer): unknown {
   switch (answer.type) {
@@ -28,7 +28,7 @@ export function shownObject(answer: Answer, request: ServerRequest, nowMs: numbe
 function convertedObject(answer: ObjectAnswer | ListAnswer, request: ServerRequest, nowMs: number): unknown {
   try {
     const how = { request, nowMs: () => nowMs, describe: undefined };
-    return JSON.parse(assemble((answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how)).body).toString()) as unknown;
+    return JSON.parse(assemble((answer.type === "list" ? encodeListAtOnce(answer, how) : encodeObject(answer, how)).body).toString()) as unknown;
   } catch {
     return undefined; // the client is told that there is no such form of it
   }

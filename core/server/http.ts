@@ -8,6 +8,7 @@ import type { Duplex, Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
 import { lengthOf } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
+import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { cutOff } from "../net/cut-off.ts";
 import type { Connection } from "../net/connections.ts";
@@ -122,7 +123,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
     case "object":
     case "list": {
       const beganMs = answer.sending ? clock.uptimeMs() : 0;
-      const { status, contentType, body } = answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how);
+      const { status, contentType, body } = answer.type === "list" ? await encodeList(answer, how, breather(clock)) : encodeObject(answer, how);
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
       const length = lengthOf(body);

@@ -1,5 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer } from "../../test/api-server.ts";
+import { parseYaml } from "../api/codec/yaml.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import type { Cached } from "../registry/generic/cached.ts";
+import type { ServedResource } from "../registry/registry.ts";
+import type { ServerRequest } from "./request.ts";
+import { encodeList } from "./respond.ts";
 
 let api: ApiServer;
 const MAPS = "/api/v1/namespaces/a/configmaps";
@@ -59,4 +65,27 @@ test("metadata of a list is not asked for of one object, nor the other way round
   ]);
   const missing = await api.ask("GET", `${MAPS}/none`, as("PartialObjectMetadata", "application/yaml"));
   expect([missing.code, missing.contentType, missing.body.reason]).toEqual([404, "application/json", "NotFound"]);
+});
+
+test("a list in YAML is that in JSON, of built-in and of custom resources, and of none", async () => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "long", annotations: { a: "- b: [\n  c\n\n" } }, data: { x: "one\ntwo\n", y: "yes", z: "{}" } } });
+  const crd = { metadata: { name: "chairs.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "chairs", kind: "Chair" }, versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } } }] } };
+  await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
+  const chairs = "/apis/example.com/v1/chairs";
+  for (const name of ["a", "b"]) await api.ask("POST", chairs, { body: { apiVersion: "example.com/v1", kind: "Chair", metadata: { name }, legs: [{ of: ["oak"] }, 3] } });
+  for (const path of [MAPS, chairs, "/api/v1/namespaces/none/secrets"]) {
+    const told = async (accept: string) => (await api.ask("GET", path, { headers: { accept } })).body;
+    expect(parseYaml(String(await told("application/yaml")))).toEqual(await told("application/json"));
+  }
+  await api.ask("DELETE", `${MAPS}/long`);
+});
+
+test.each(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])("between objects of a list that are made into %s others have their turn", async (accept) => {
+  const served = { row: { group: "", version: "v1", kind: "ConfigMap" }, apiVersion: "v1", custom: undefined, fromStorage: (object: object) => object } as unknown as ServedResource;
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" } } as ApiObject;
+  const entries = Array.from({ length: 5 }, () => ({ object, protobuf: (encode: (of: ApiObject) => Uint8Array) => encode(object), itemJson: () => new Uint8Array() }) as unknown as Cached);
+  const request = { header: (name: string) => (name === "accept" ? accept : undefined), query: new URLSearchParams() } as unknown as ServerRequest;
+  let turns = 0;
+  await encodeList({ type: "list", served, entries, metadata: { resourceVersion: "1" } }, { request, nowMs: () => 0, describe: undefined }, () => { turns++; return undefined; });
+  expect(turns).toBe(5);
 });

@@ -14,6 +14,7 @@ import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
 import { canonicalOwn } from "../api/schema/canonical.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
+import type { Breathe } from "../lifecycle/breather.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, WatchItem } from "./answer.ts";
@@ -92,8 +93,33 @@ function isStatus(object: ObjectAnswer["object"]): boolean {
   return object["kind" as never] === "Status" && object["apiVersion" as never] === "v1";
 }
 
-/** Throws 406. */
-export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
+/** To write many objects is long work: others have their turn between two. Throws 406. */
+export async function encodeList(answer: ListAnswer, how: Presentation, breathe: Breathe): Promise<Encoded> {
+  const { served, entries, metadata } = answer;
+  const { encoding, pretty, contentType, convert } = outputOf(how.request, served);
+  if (!convert && encoding === "json" && !pretty) return { status: 200, contentType, body: await jsonList(served, entries, metadata, breathe) };
+  if (!convert && encoding === "protobuf") {
+    const items = await each(entries, (entry) => messageOf(served, entry), breathe);
+    return { status: 200, contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
+  }
+  if (convert || encoding !== "yaml" || entries.length === 0) return encodeListAtOnce(answer, how);
+  const { items: _, ...head } = listObject({ ...answer, entries: [] });
+  const items = await each(entries, ({ object }) => encodeYaml([itemOf(served, object)]), breathe);
+  return { status: 200, contentType, body: [encodeYaml({ apiVersion: head.apiVersion }), "items:\n", ...items, encodeYaml({ kind: head.kind, metadata: listMeta(served, metadata) })] };
+}
+
+async function each<R>(entries: readonly Cached[], encode: (entry: Cached) => R, breathe: Breathe): Promise<R[]> {
+  const encoded: R[] = [];
+  for (const entry of entries) {
+    encoded.push(encode(entry));
+    const turn = breathe();
+    if (turn) await turn;
+  }
+  return encoded;
+}
+
+/** In another form than objects' own, or for people. Throws 406. */
+export function encodeListAtOnce(answer: ListAnswer, how: Presentation): Encoded {
   const { served, entries, metadata } = answer;
   const output = outputOf(how.request, served);
   const plain = output.encoding === "json" && !output.pretty;
@@ -108,19 +134,19 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
     const items = entries.map(({ object }) => partialMetadata(served.custom ? served.fromStorage(object) : object, version));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${version}`, metadata, items: items.length > 0 ? items : null });
   }
-  if (plain) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
-  if (output.encoding === "protobuf") {
-    const items = entries.map((entry) => messageOf(served, entry));
-    return { status: 200, contentType: output.contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
-  }
-  const list = listObject(answer);
-  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : keysInOrder({ ...list, metadata: listMeta(served, metadata) }));
+  const list = { ...listObject(answer), items: entries.map(({ object }) => itemOf(served, object)) };
+  return whole(200, output, builtIn(served) ? list : keysInOrder({ ...list, metadata: listMeta(served, metadata) }));
+}
+
+function itemOf(served: ServedResource, object: Readonly<ApiObject>): object {
+  const shown = served.fromStorage(object);
+  return builtIn(served) ? withoutType(shown) : shown;
 }
 
 const NEWLINE = Buffer.from("\n");
 
 /** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them, and their lists are written as maps, too. */
-function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): readonly Piece[] {
+async function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta, breathe: Breathe): Promise<readonly Piece[]> {
   const { kind } = served.row;
   const isTyped = builtIn(served);
   const [ofKind, ofVersion, ofMeta] = [`"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},`, `"apiVersion":${JSON.stringify(served.apiVersion)},`, `"metadata":${JSON.stringify(listMeta(served, metadata))}`];
@@ -131,6 +157,8 @@ function jsonList(served: ServedResource, entries: readonly Cached[], metadata: 
     else if (isShownAsStored(served, entry)) pieces.push(`${before}{`, entry.itemJson());
     else pieces.push(before, jsonText(withoutType(served.fromStorage(entry.object))));
     before = ",";
+    const turn = breathe(); // nobody may have asked for them lately: then they are written now
+    if (turn) await turn;
   }
   pieces.push(isTyped ? "]}\n" : `],${ofKind}${ofMeta}}\n`);
   return pieces;

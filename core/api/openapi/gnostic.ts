@@ -22,19 +22,33 @@ export function many(number: number, key: string, type: Field["type"]): Field { 
 export function message(fields: readonly Field[], extensions?: number): Message {
   const descending = [...fields].sort((a, b) => b.number - a.number);
   return (writer, value) => {
-    const json = value as Json;
+    const json = jsonOf(value);
     if (extensions !== undefined) {
       for (const key of Object.keys(json).filter((name) => name.startsWith("x-")).reverse()) nest(writer, extensions, () => named(writer, key, () => anyValue(writer, json[key])));
     }
     for (const { number, key, type, repeated } of descending) {
       const found = json[key];
       if (found === undefined) continue;
-      for (const item of repeated ? (found as unknown[]).toReversed() : [found]) writeField(writer, number, type, item);
+      for (const item of repeated ? listOf(found).toReversed() : [found]) writeField(writer, number, type, item);
     }
   };
 }
 
+/** Documents of others go through here as well: one whose parts are of other types than OpenAPI has cannot be told. Throws. */
+function jsonOf(value: unknown): Json {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`an object was expected, not ${stringify(value ?? null).slice(0, SHOWN_MAX)}`);
+  return value as Json;
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Error(`a list was expected, not ${stringify(value ?? null).slice(0, SHOWN_MAX)}`);
+  return value;
+}
+
+const SHOWN_MAX = 100;
+
 export function writeField(writer: BackwardWriter, number: number, type: Field["type"], value: unknown): void {
+  if ((type === "string" || type === "bool") && typeof value !== (type === "string" ? "string" : "boolean")) throw new Error(`a ${type} was expected, not ${stringify(value ?? null).slice(0, SHOWN_MAX)}`);
   if (type === "string") textField(writer, number, value as string);
   else if (type === "bool") boolField(writer, number, value === true);
   else if (type === "int64") intField(writer, number, value as number);
@@ -50,7 +64,7 @@ function named(writer: BackwardWriter, name: string, writeValue: () => void): vo
 
 /** A map: repeated named values in field `number`. */
 export function mapOf(number: number, value: Message): Message {
-  return (writer, map) => { for (const [key, item] of Object.entries(map as Json).reverse()) nest(writer, number, () => named(writer, key, () => value(writer, item))); };
+  return (writer, map) => { for (const [key, item] of Object.entries(jsonOf(map)).reverse()) nest(writer, number, () => named(writer, key, () => value(writer, item))); };
 }
 
 /** Any { yaml = 2 } */

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/endpoint/endpoints_controller.go, pkg/api/v1/endpoints/util.go
  */
-import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service, ServicePort } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { compareText } from "../../api/meta/compare-text.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
@@ -17,6 +17,7 @@ export const CAPACITY = 1000;
 export function subsetsFor(service: Readonly<Service>, pods: readonly Readonly<Pod>[]): EndpointSubset[] {
   const subsets: EndpointSubset[] = [];
   const publishAll = service.spec.publishNotReadyAddresses === true;
+  const portsFor = (service.spec.ports ?? []).map(() => new Map<number, EndpointPort[]>()); // one object for all who offer the same: ten thousand may
   for (const pod of pods) {
     if (!hasAddress(pod) || (isDeleting(pod) && !publishAll)) continue;
     const address = addressOf(service, pod);
@@ -27,13 +28,19 @@ export function subsetsFor(service: Readonly<Service>, pods: readonly Readonly<P
       continue;
     }
     const targetPort = targetPorts(pod);
-    for (const servicePort of service.spec.ports ?? []) {
+    for (const [i, servicePort] of (service.spec.ports ?? []).entries()) {
       const port = targetPort(servicePort);
-      const { name, protocol = "TCP", appProtocol } = servicePort;
-      if (port !== undefined) add([{ ...(name ? { name } : {}), port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }]);
+      if (port === undefined) continue;
+      const ports = portsFor[i]!.get(port) ?? [offeredPort(servicePort, port)];
+      portsFor[i]!.set(port, ports);
+      add(ports);
     }
   }
   return repackSubsets(subsets);
+}
+
+function offeredPort({ name, protocol = "TCP", appProtocol }: Readonly<ServicePort>, port: number): EndpointPort {
+  return { ...(name ? { name } : {}), port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) };
 }
 
 /** Of a Service whose slices are made without looking at pods: those of its first family. */
@@ -68,9 +75,11 @@ interface Member { readonly address: EndpointAddress; ready: boolean }
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const byPort = new Map<string, { readonly port: EndpointPort | undefined; readonly members: Map<string, Member> }>();
   const first = new Map<string, EndpointAddress>();
+  const keys = new Map<EndpointPort | undefined, string>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     for (const port of ports.length === 0 ? [undefined] : ports) {
-      const key = canonical(port ?? null);
+      const key = keys.get(port) ?? canonical(port ?? null);
+      keys.set(port, key);
       const entry = byPort.get(key) ?? { port, members: new Map<string, Member>() };
       byPort.set(key, entry);
       for (const address of addresses) add(entry.members, address, true);
@@ -84,7 +93,7 @@ export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubse
     if (before === undefined) members.set(key, { address: first.get(key) ?? address, ready });
     else before.ready &&= ready;
   }
-  const byMembers = Map.groupBy(byPort.values(), ({ members }) => [...members].map(([key, { ready }]) => `${key} ${ready}`).toSorted().join("\n"));
+  const byMembers = Map.groupBy(byPort.values(), ({ members }) => byPort.size === 1 ? "" : [...members].map(([key, { ready }]) => `${key} ${ready}`).toSorted().join("\n"));
   return [...byMembers.values()].map((entries): EndpointSubset => {
     const members = [...(entries[0]?.members.values() ?? [])].toSorted((a, b) => compareText(a.address.ip, b.address.ip) || compareText(a.address.targetRef?.uid ?? "", b.address.targetRef?.uid ?? ""));
     const ports = entries.flatMap(({ port }) => (port === undefined ? [] : [port])).toSorted((a, b) => compareText(canonical(a), canonical(b)));

@@ -44,7 +44,7 @@ export function sliceMetrics(metrics: Metrics, { perSliceMax }: { readonly perSl
       changed.observe(made.create + made.update + made.delete, { topology: isAuto ? "Auto" : "Disabled", traffic_distribution: isAuto ? "" : spec.trafficDistribution ?? "" });
       const touched = new Set(plans.flatMap(({ update, remove }) => [...update, ...remove]).map(({ metadata }) => metadata.name));
       const after: Slice[] = [...before.filter(({ metadata }) => !touched.has(metadata.name)), ...plans.flatMap(({ create, update }) => [...create, ...update])];
-      const [old, now] = [addressesOf(before), addressesOf(after)];
+      const [old, now] = [addressesOf(before.filter(({ metadata }) => touched.has(metadata.name))), addressesOf(plans.flatMap(({ create, update }) => [...create, ...update]))];
       added.observe(now.difference(old).size);
       removed.observe(old.difference(now).size);
       const endpoints = [...Map.groupBy(after, portsOf).values()].map((slices) => slices.reduce((total, slice) => total + (slice.endpoints ?? []).length, 0));
@@ -61,5 +61,8 @@ function count(plans: readonly SlicePlan[], what: keyof SlicePlan): number { ret
 function portsOf({ addressType, ports }: Slice): string { return JSON.stringify([addressType, ports ?? []]); }
 
 function addressesOf(slices: readonly Slice[]): Set<string> {
-  return new Set(slices.flatMap((slice) => (slice.endpoints ?? []).map(({ addresses }) => `${portsOf(slice)} ${addresses?.[0]}`)));
+  return new Set(slices.flatMap((slice) => {
+    const ports = portsOf(slice);
+    return (slice.endpoints ?? []).map(({ addresses }) => `${ports} ${addresses?.[0]}`);
+  }));
 }

@@ -141,14 +141,18 @@ function isPlaceholder(slice: Slice, layout: Layout): boolean {
 
 /** What makes two endpoints the same one, whatever its state: a pod that comes again under its name and address, as one on the host's network does, stays where it was. */
 export function identity({ addresses, hostname, targetRef }: Endpoint): string {
-  return JSON.stringify([addresses.toSorted(), hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? ""]);
+  return JSON.stringify([addresses.length > 1 ? addresses.toSorted() : addresses, hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? ""]);
 }
 
-export function sameEndpoint(a: Endpoint, b: Endpoint): boolean { return sameToApi(stateOf(a), stateOf(b)); }
+/** Whatever version of the pod it was made from. There may be ten thousand to compare: nothing is copied for it. */
+export function sameEndpoint(a: Endpoint, b: Endpoint): boolean {
+  return sameBut("targetRef", a, b) && sameBut("resourceVersion", a.targetRef ?? {}, b.targetRef ?? {});
+}
 
-function stateOf({ targetRef, ...endpoint }: Endpoint): unknown {
-  const { resourceVersion: _, ...ref } = targetRef ?? {};
-  return { ...endpoint, targetRef: ref };
+function sameBut<T extends object>(field: keyof T, a: T, b: T): boolean {
+  for (const key in a) if (key !== field && !sameToApi(a[key], b[key])) return false;
+  for (const key in b) if (key !== field && a[key] === undefined && !sameToApi(undefined, b[key])) return false;
+  return true;
 }
 
 /** Equal for equal ports, whatever their order. */

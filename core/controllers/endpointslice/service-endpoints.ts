@@ -97,14 +97,25 @@ function namedPorts({ containers, initContainers = [] }: Readonly<PodSpec>): Map
   return named;
 }
 
-function endpointPorts(service: Readonly<Service>, pod: Readonly<Pod>): EndpointPort[] {
-  const targetPort = targetPorts(pod);
-  return (service.spec.ports ?? []).flatMap((servicePort) => {
-    const port = targetPort(servicePort);
-    if (port === undefined) return [];
-    const { name = "", protocol = "TCP", appProtocol } = servicePort;
-    return [{ name, port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }];
+interface OfferedPorts { readonly key: string; readonly ports: EndpointPort[] }
+
+/** What a pod offers of a service: the same for all that call these numbers alike, of whom there may be ten thousand. */
+function offersOf({ spec: { ports = [] } }: Readonly<Service>): (pod: Readonly<Pod>) => OfferedPorts {
+  const known = new Map<string, OfferedPorts>();
+  return (pod) => {
+    const numbers = ports.map(targetPorts(pod)), text = numbers.join();
+    const offered = known.get(text) ?? offer(ports, numbers);
+    known.set(text, offered);
+    return offered;
+  };
+}
+
+function offer(servicePorts: readonly ServicePort[], numbers: readonly (number | undefined)[]): OfferedPorts {
+  const ports = servicePorts.flatMap(({ name = "", protocol = "TCP", appProtocol }, i) => {
+    const port = numbers[i];
+    return port === undefined ? [] : [{ name, port, protocol, ...(appProtocol === undefined ? {} : { appProtocol }) }];
   });
+  return { key: portsKey(ports), ports };
 }
 
 interface Found {
@@ -116,10 +127,10 @@ interface Found {
 export function groupsFor(service: Readonly<Service>, pods: readonly Readonly<Pod>[], addressType: string, nodeOf: (name: string) => Readonly<Node> | undefined): Found {
   const groups = new Map<string, { readonly ports: EndpointPort[]; readonly endpoints: Endpoint[] }>();
   const skipped: Readonly<Pod>[] = [];
+  const offered = offersOf(service);
   for (const pod of pods) {
     if (!hasAddress(pod)) continue;
-    const ports = endpointPorts(service, pod);
-    const key = portsKey(ports);
+    const { key, ports } = offered(pod);
     const group = groups.get(key) ?? { ports, endpoints: [] };
     groups.set(key, group);
     const node = pod.spec.nodeName ? nodeOf(pod.spec.nodeName) : undefined;

@@ -7,7 +7,8 @@ import { parseQuantity } from "../../api/meta/quantity.ts";
 import type { LiveNode } from "../node-info.ts";
 import type { Score } from "../plugin.ts";
 import { classOf, type Storage } from "../storage.ts";
-import { planVolumes, podClaims, type PodVolumes, podVolumes, roomFor, sizeOf } from "../volume-plan.ts";
+import { sizeOf } from "../volume-choice.ts";
+import { planVolumes, podClaims, type PodVolumes, podVolumes, roomFor } from "../volume-plan.ts";
 import { onShape } from "./resources.ts";
 
 interface Use { requested: number; capacity: number }

@@ -33,6 +33,10 @@ let port = 0;
 let client: { cert: string; key: string };
 /** What the server answers with; nothing but its discovery when it is well. */
 let status = 200;
+/** What it says it serves, and of what type that is. */
+const THINGS = '{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}';
+let openapi: object | undefined;
+let serves = THINGS, form = "application/json";
 /** Paths it does not answer at all. */
 let silent = /^$/;
 /** The headers it was asked with. */
@@ -42,7 +46,7 @@ let spelled: readonly string[] = [];
 let asked = { url: "", body: "" };
 let told = 0;
 function* endless(): Generator<Buffer> { for (; told < 128 * MIB; told += MIB) yield Buffer.alloc(MIB, " "); }
-beforeEach(() => { status = 200; silent = /^$/; });
+beforeEach(() => { status = 200; silent = /^$/; serves = THINGS; form = "application/json"; openapi = undefined; });
 beforeAll(async () => {
   pki = await testPki();
   client = servingMaterial(pki);
@@ -56,7 +60,8 @@ beforeAll(async () => {
       incoming.socket.end(RAW[incoming.url!.slice("/apis/g/v1/raw/".length)]!);
       return;
     }
-    response.writeHead(status, { "content-type": "application/json" }).end('{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}');
+    if (openapi && incoming.url === "/openapi/v2") return void response.end(JSON.stringify(openapi));
+    response.writeHead(status, { "content-type": form }).end(serves);
   });
   await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
   ({ port } = server.address() as AddressInfo);
@@ -150,6 +155,42 @@ test("a server that is said to be unavailable is still asked what it serves, onc
     apiServices.put(unavailable);
     await eventually(() => catalog.of("v1.g").resources.length === 1);
     expect(catalog.of("v1.g").stale).toBe(false);
+  });
+});
+
+const inGroup = (resource: unknown): string => JSON.stringify({ items: [{ metadata: { name: "g" }, versions: [{ version: "v1", resources: [resource] }] }] });
+const AGGREGATED = { resource: "things", responseKind: { kind: "Thing" }, scope: "Namespaced", singularResource: "thing", verbs: ["get"] };
+
+test.each<[string, string]>([
+  ...[{ verbs: 5 }, { verbs: [{}] }, { resource: 7 }, { responseKind: "Thing" }, { scope: {} }, { shortNames: "th" }, { subresources: [{ subresource: "status", verbs: { get: true } }] }].map((wrong): [string, string] => ["application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", inGroup({ ...AGGREGATED, ...wrong })]),
+  ...[{ verbs: 5 }, { kind: 5 }, { namespaced: "yes" }, { shortNames: [5] }].map((wrong): [string, string] => ["application/json", JSON.stringify({ resources: [{ name: "things", kind: "Thing", namespaced: true, verbs: ["get"], ...wrong }] })]),
+  ["application/json", "[]"], ["application/json", '{"resources":"things"}'],
+])("who says what it serves in types that no client reads has said nothing, and all others are understood: %s %s", async (type, says) => {
+  [form, serves] = [type, says];
+  const catalog = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()) });
+  await running(catalog, async () => {
+    await eventually(() => catalog.changes > 0);
+    expect(catalog.of("v1.g")).toMatchObject({ stale: true, resources: [] });
+  });
+});
+
+test.each([null, 5, { get: 5 }, { get: { responses: { 200: null } } }, { get: { parameters: [null] } }, { get: { tags: "a" } }, { get: { description: 5 } }])("a path that is %j is in no document, and costs nobody the others'", async (path) => {
+  const catalog = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()) });
+  openapi = { swagger: "2.0", paths: { "/apis/g/v1/things": { get: { description: "well" } } } };
+  await running(catalog, () => eventually(() => catalog.of("v1.g").v2 !== undefined));
+  openapi = { swagger: "2.0", paths: { "/apis/g/v1/things": path } };
+  const other = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()), log: { ...silentLog, debug: (what, facts) => void logged.push(`${what}: ${String((facts as { error: Error }).error.message)}`) } });
+  const logged: string[] = [];
+  await running(other, () => eventually(() => logged.length > 0));
+  expect([other.of("v1.g").v2, logged[0]]).toEqual([undefined, expect.stringContaining("an extension API server does not tell its OpenAPI: ")]);
+});
+
+test("what clients need not know of is left out of what a server serves, and verbs that are not told are none", async () => {
+  [form, serves] = ["application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList", inGroup({ ...AGGREGATED, verbs: null, newer: 1 })];
+  const catalog = new RemoteCatalog({ ...world({}), apiServices: staticInformer(apiService()) });
+  await running(catalog, async () => {
+    await eventually(() => catalog.of("v1.g").resources.length === 1);
+    expect(catalog.of("v1.g").resources).toEqual([{ ...AGGREGATED, responseKind: { group: "", version: "", kind: "Thing" }, verbs: [] }]);
   });
 });
 

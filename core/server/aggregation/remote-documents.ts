@@ -6,15 +6,17 @@
  * Source: kubernetes v1.36 kube-aggregator/pkg/apiserver/handler_discovery.go, pkg/controllers/{openapi,openapiv3}
  */
 import { parseJson } from "../../api/codec/json.ts";
-import type { APIResourceList } from "../../api/gen/meta.v1.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
+import { encodeOpenApiV2 } from "../../api/openapi/v2-protobuf.ts";
+import type { Swagger } from "../../api/openapi/v2.ts";
 import type { Informer } from "../../client/informer.ts";
+import { breather } from "../../lifecycle/breather.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import { workQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
 import type { APIService, APIServiceSpec } from "../../registry/apiregistration/api-service.ts";
 import { availabilityOf, isAvailable } from "./availability-plan.ts";
-import { ACCEPT_AGGREGATED, isAggregated, type ResourceDiscovery, resourcesIn, resourcesOfList } from "./discovered.ts";
+import { ACCEPT_AGGREGATED, isAggregated, readAggregated, readList, type ResourceDiscovery, resourcesIn, resourcesOfList } from "./discovered.ts";
 import { askExtension, type ExtensionAnswer, type ExtensionDeps } from "./extension-server.ts";
 import { AGGREGATOR } from "./identity.ts";
 import type { SwaggerPart } from "./merge-openapi.ts";
@@ -125,11 +127,11 @@ export class RemoteCatalog implements Runnable {
     const { group = "", version = "" } = spec;
     const whole = await this.#ask(spec, { path: "/apis", accept: ACCEPT_AGGREGATED }, signal);
     if (whole.status === 503) throw new Error(`returned non-success response code: ${whole.status}`);
-    if (whole.status === 200 && isAggregated(whole.header("content-type"))) return resourcesIn(jsonOf(whole.body) as never, group, version) ?? [];
+    if (whole.status === 200 && isAggregated(whole.header("content-type"))) return resourcesIn(readAggregated(jsonOf(whole.body)), group, version) ?? [];
     const path = `/apis/${group}/${version}`;
     const one = await this.#ask(spec, { path, accept: "application/json" }, signal);
     if (one.status !== 200) throw new Error(`failed to download legacy discovery for ${path}: ${one.status}`);
-    return resourcesOfList(jsonOf(one.body) as Partial<APIResourceList>);
+    return resourcesOfList(readList(jsonOf(one.body)));
   }
 
   async #v3(spec: Readonly<APIServiceSpec>, signal: AbortSignal): Promise<RemoteDocuments["v3"]> {
@@ -147,7 +149,10 @@ export class RemoteCatalog implements Runnable {
     if (answer.status === 404) return undefined;
     if (answer.status !== 200) throw new Error(`/openapi/v2: ${answer.status}`);
     const etag = answer.header("etag") ?? new Bun.CryptoHasher("sha256").update(answer.body).digest("hex");
-    return etag === known?.etag ? known : { etag, document: jsonOf(answer.body) as SwaggerPart };
+    if (etag === known?.etag) return known;
+    const document = { paths: {}, definitions: {}, ...(jsonOf(answer.body) as object) };
+    await encodeOpenApiV2(document as unknown as Swagger, breather(this.#deps.clock)); // throws for what cannot be told in each form: it would cost everybody the whole document
+    return { etag, document };
   }
 }
 
