@@ -18,6 +18,9 @@ type Definition = Readonly<JSONSchemaProps>;
 const STRING = scalarNode("string");
 const SCALARS: Readonly<Record<string, ScalarKind>> = { string: "string", integer: "numeric", number: "numeric", boolean: "boolean" };
 
+/** A string of any other format may be written as any scalar while it is merged: that it is no string is found out later. */
+const PLAIN_FORMATS: ReadonlySet<string> = new Set(["", "byte"]);
+
 /** Without a definition anything goes. */
 export function customResourceSchema(definition: Definition | undefined, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): ObjectSchema {
   const root = definition === undefined ? mapNode(objectMap({}, { resource: true, lax: true })) : mapNode(objectMap(definition, { resource: true, lax: preserves(definition) }));
@@ -30,7 +33,7 @@ function preserves(definition: Definition): boolean { return definition["x-kuber
 function nodeOf(definition: Definition, outer: boolean): SchemaNode {
   const lax = outer || preserves(definition);
   const scalar = SCALARS[definition.type ?? ""];
-  if (scalar !== undefined) return scalarNode(scalar); // of a number or a text, too, if it says which
+  if (scalar !== undefined) return scalarNode(scalar === "string" && !PLAIN_FORMATS.has(definition.format ?? "") ? "untyped" : scalar); // of a number or a text, too, if it says which
   if (definition["x-kubernetes-int-or-string"]) return ANYTHING_ATOMIC; // that it is neither is found out later
   if (definition.type === "array") return { scalar: undefined, map: undefined, list: listOf(definition, lax) };
   const resource = definition["x-kubernetes-embedded-resource"] === true;

@@ -118,6 +118,15 @@ test("a number or a text that has a type is of it; an object that may have no ke
   expect(() => validateTyped(root, { text: "5", closed: {}, lax: {} })).not.toThrow();
 });
 
+test("a string of a format may be any scalar, bytes are a string", () => {
+  const { root } = customResourceSchema({ type: "object", properties: Object.fromEntries(["", "byte", "date-time", "uuid"].map((format) => [`a${format}`, { type: "string", format }])) }, { apiVersion: "e.com/v1", kind: "E" });
+  for (const name of ["adate-time", "auuid"]) {
+    expect(() => validateTyped(root, { [name]: 1 })).not.toThrow();
+    expect(() => validateTyped(root, { [name]: [1] })).toThrow(`.${name}: expected any scalar, got &{[1]}`);
+  }
+  for (const name of ["a", "abyte"]) expect(() => validateTyped(root, { [name]: 1 })).toThrow(`.${name}: expected string, got &value.valueUnstructured{Value:1}`);
+});
+
 test("what one element owns is put together from all its spellings", () => {
   const spellings = Array.from({ length: 2000 }, (_, i) => [`k:{"name":"a"${" ".repeat(i)}}`, { [`f:x${i}`]: {} }] as const);
   const set = parseFieldSet(Object.fromEntries([...spellings, ['k: {"name":"a"}', { ".": {} }]]));
