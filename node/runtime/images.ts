@@ -76,7 +76,7 @@ export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket"
   const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--local", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
   const { exitCode, stdout, stderr } = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
   if (exitCode !== 0) throw new ImportError(file, reason(stderr));
-  const written = new Map([...stdout.matchAll(/^unpacking ([^]+?) \((sha256:[0-9a-f]+)\)\.\.\./gm)].map(([, name, digest]) => [name!, digest!]));
+  const written = new Map([...stdout.matchAll(/^unpacking ([\s\S]+?) \((sha256:[0-9a-f]+)\)\.\.\./gm)].map(([, name, digest]) => [name!, digest!]));
   if (written.size === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
   const ctr = async (...args: readonly string[]): Promise<void> => {
     const { exitCode, stderr: said } = await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", ...args], { ...(signal && { signal }) });
