@@ -58,6 +58,21 @@ test("all requests of one identity share a connection, a watch among them; bodie
   });
 });
 
+test("a request whose head is too long is refused alone: a watch beside it goes on, and one as long as may be is answered", async () => {
+  const answer = ({ url }: IncomingMessage, response: ServerResponse): void => void (url === "/watch" ? response.writeHead(200).write("one\n") : response.writeHead(200).end(String(url?.length)));
+  await withServer(answer, async ({ url, tls, signal }) => {
+    const fetch = http2Fetch({ clock, signal });
+    const ask = async (length: number): Promise<string> => await (await fetch(`${url}/${"x".repeat(length)}`, { method: "DELETE", headers: {}, signal, tls })).text();
+    const reader = (await fetch(`${url}/watch`, { method: "GET", headers: {}, signal, tls })).body!.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("one\n");
+    const more = reader.read().then(() => "more", (error: Error) => error.message);
+    for (const length of [65_500, 70_000, 2_000_000]) await expect(ask(length)).rejects.toThrow("http2: request header list larger than peer's advertised limit");
+    expect(await ask(65_100)).toBe("65101");
+    expect(await Promise.race([more, "still there"])).toBe("still there");
+    await reader.cancel();
+  });
+});
+
 test("a server that is not trusted, or not there, is an error; one that comes back is asked again", async () => {
   const ok = (_request: IncomingMessage, response: ServerResponse): void => void response.end("ok");
   const { signal } = new AbortController();

@@ -17,6 +17,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { dialOrigin } from "./dial-origin.ts";
 import type { ProxyOf } from "./environment-proxy.ts";
 import { type FetchAnswer, Http2Answer } from "./http2-body.ts";
+import { checkHead } from "./http2-head.ts";
 import { unlessHeard } from "./unless-heard.ts";
 
 export interface FetchInit {
@@ -161,6 +162,8 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
 
   /** The answer; "refused": the server has not begun with it; "http/1.1": it cannot be asked so. */
   async function ask(on: Open, url: URL, { method, headers, body, signal }: FetchInit): Promise<FetchAnswer | "refused" | "http/1.1"> {
+    const head = { ":method": method, ":path": url.pathname + url.search, "accept-encoding": "gzip", ...headers };
+    checkHead({ ...head, ":scheme": "https", ":authority": url.host });
     on.streams++;
     const free = (): void => {
       on.streams--;
@@ -177,7 +180,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
       free();
       return session ? "refused" : "http/1.1";
     }
-    const stream = session.request({ ":method": method, ":path": url.pathname + url.search, "accept-encoding": "gzip", ...headers }, { endStream: body === undefined });
+    const stream = session.request(head, { endStream: body === undefined });
     const { promise, resolve, reject } = Promise.withResolvers<FetchAnswer | "refused">();
     const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
     const failure = (): unknown => (signal.aborted ? signal.reason : stream.rstCode ? new Error(`http2: the stream was closed (${stream.rstCode})`) : undefined);

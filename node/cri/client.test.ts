@@ -7,6 +7,8 @@ import { expect, test } from "vitest";
 import { criClient, CriError, isCriNotFound } from "./client.ts";
 import { decode, encode } from "./codec.ts";
 import { criMethods } from "./facts.ts";
+import type { Methods } from "./gen/runtime.v1.ts";
+import { rpcClient } from "./rpc-client.ts";
 
 const PREFACE_BYTES = 24;
 
@@ -41,7 +43,7 @@ test("calls, errors, limits, events, and a runtime that comes back", async () =>
     "RuntimeService/GetContainerEvents": () => ({ container_id: "c1", container_event_type: "CONTAINER_STOPPED_EVENT" }),
   };
   try {
-    await expect(cri.call("RuntimeService/Version", {}, { timeoutMs: 100 })).rejects.toMatchObject({ code: "DeadlineExceeded" });
+    await expect(cri.call("RuntimeService/Version", {}, { timeoutMs: 100 })).rejects.toMatchObject({ code: "DeadlineExceeded", detail: "context deadline exceeded" });
     {
       using _ = await startRuntime(socket, answers);
       expect(await cri.call("RuntimeService/Version", {})).toEqual({ runtime_name: "fake", runtime_version: "1" });
@@ -124,4 +126,27 @@ test("images may be somebody else's to look after", async () => {
     cri.close();
     rmSync(directory, { recursive: true });
   }
+});
+
+test("what no one answers is told in Go's words, the same each time: a time in them made each failure another event", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "rpc-"));
+  const [absent, silent, garbled] = ["absent", "silent", "garbled"].map((name) => join(directory, name)) as [string, string, string];
+  const servers = await Promise.all([[silent, ""], [garbled, "x".repeat(1000)]].map(async ([path, text]) => {
+    const server = createServer((socket) => void socket.on("error", () => undefined).write(text!));
+    await new Promise<void>((resolve) => void server.listen(path, resolve));
+    return server;
+  }));
+  const said = async (socket: string, timeoutMs: number): Promise<string> => {
+    const client = rpcClient<Methods>({ socket, methods: criMethods(), nowMs: Date.now });
+    try {
+      return await client.call("RuntimeService/Version", {}, { timeoutMs }).then(() => "answered", (error: Error) => error.message);
+    } finally {
+      client.close();
+    }
+  };
+  expect(await said(absent, 5_000)).toBe(`rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: dial unix ${absent}: connect: no such file or directory"`);
+  expect(await said(silent, 100)).toBe("rpc error: code = DeadlineExceeded desc = context deadline exceeded");
+  expect(await said(garbled, 5_000)).toMatch(/^rpc error: code = Unavailable desc = connection error: desc = "transport: Error while dialing: [^0-9]*"$/);
+  for (const server of servers) server.close();
+  rmSync(directory, { recursive: true });
 });

@@ -153,8 +153,20 @@ function headersOf(given: RpcCall["metadata"], waitForReady: boolean): Metadata 
 }
 
 function rpcError(method: string, error: ServiceError): RpcError {
-  return new RpcError({ method, code: CODES[error.code] ?? "Unknown", detail: error.details ?? error.message, cause: error });
+  return new RpcError({ method, code: CODES[error.code] ?? "Unknown", detail: inGoWords(error.details ?? error.message), cause: error });
 }
+
+/** What grpc-js says itself, as Go's client does, and without times: what is told again is known again, in events and in the log. */
+function inGoWords(detail: string): string {
+  if (detail.startsWith("Deadline exceeded after ")) return "context deadline exceeded";
+  const [, why] = /^No connection established\. Last error: (.*?)(?: \(\d{4}-[^)]*\))?\. Resolution note: /s.exec(detail) ?? [];
+  if (why === undefined) return detail;
+  const [, code = "", path = ""] = /connect (E[A-Z]+) (\S+)/.exec(why) ?? [];
+  const dialing = Object.hasOwn(DIALING, code) ? `dial unix ${path}: connect: ${DIALING[code]}` : why;
+  return `connection error: desc = "transport: Error while dialing: ${dialing}"`;
+}
+
+const DIALING: Readonly<Record<string, string>> = { ENOENT: "no such file or directory", ECONNREFUSED: "connection refused", EACCES: "permission denied" };
 
 function target(socket: string): string {
   if (socket.startsWith("unix:")) return socket;

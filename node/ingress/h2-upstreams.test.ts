@@ -30,3 +30,27 @@ test("requests that come at once share one connection to an endpoint, also when 
   for (const session of sessions) session.destroy();
   await new Promise<void>((resolve) => void server.close(() => resolve()));
 });
+
+test("a request whose head grows too long on its way ends nobody else's on the same connection", async () => {
+  const server = createServer();
+  server.on("stream", (stream, { ":path": path }) => {
+    stream.respond({ ":status": 200 });
+    if (path === "/slow") stream.write("begun ");
+    else stream.end("here");
+    if (path === "/end") open?.end("ended");
+    else if (path === "/slow") open = stream;
+  });
+  let open: import("node:http2").ServerHttp2Stream | undefined;
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => [])), { signal } = new AbortController();
+  const asked = async (target: string, field = "") => {
+    const ask = await upstreams.connect({ address: "127.0.0.1", port: (server.address() as AddressInfo).port }, undefined);
+    return await ask({ method: "GET", target, headers: [["host", "h"], ["cookie", field]] }, signal);
+  };
+  const slow = await asked("/slow");
+  await expect(asked("/", "x".repeat(65_500))).rejects.toThrow("request header list larger");
+  expect(await text((await asked("/end")).body)).toBe("here");
+  expect(await text(slow.body)).toBe("begun ended");
+  upstreams.sweep(0);
+  await new Promise<void>((resolve) => void server.close(() => resolve()));
+});

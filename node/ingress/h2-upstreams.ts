@@ -7,6 +7,7 @@ import * as http2 from "node:http2";
 import type { Readable } from "node:stream";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { checkHead } from "../../core/net/http2-head.ts";
 import "../../core/net/unasked-streams.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
 import { dialSecurely, keyOf, type Upstreams, type UpstreamTls } from "./upstreams.ts";
@@ -121,6 +122,7 @@ class NotSent extends Error { override readonly name = "NotSent"; }
 
 function requested(session: http2.ClientHttp2Session, headers: http2.OutgoingHttpHeaders, options: http2.ClientSessionRequestOptions): http2.ClientHttp2Stream {
   try {
+    checkHead(headers as Record<string, string | string[]>); // others' requests are on that connection
     return session.request(headers, options);
   } catch (cause) {
     throw new NotSent((cause as Error).message, { cause });

@@ -99,7 +99,7 @@ export class PodResize {
       this.#pending = { reason, message, ...this.#said(generation) };
       if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, { error: message }));
     }
-    this.#file.save(this.#allocation);
+    this.#file.save(() => this.#allocation);
     if (verdict.fits) this.#deps.onGranted();
     return true;
   }

@@ -31,15 +31,16 @@ test("what was saved last stands, however fast it changes; who waits for it is t
     const file = stateFile(path);
     await file.written(); // there is nothing to write
     expect(existsSync(path)).toBe(false);
-    for (let i = 0; i < 100; i++) file.save({ i });
+    let made = 0;
+    for (let i = 0; i < 100; i++) file.save(() => ({ i, made: ++made }));
     await file.written();
-    expect(held()).toEqual({ i: 99 });
+    expect(held()).toEqual({ i: 99, made: 2 }); // those between the first and the last are not even made
     await Promise.all([..."abc"].map((text) => writeStateFile(path, { text })));
     expect(held()).toEqual({ text: "c" });
 
     rmSync(join(directory, "below"), { recursive: true });
     writeFileSync(join(directory, "below"), "in the way");
-    file.save({ late: true });
+    file.save(() => ({ late: true }));
     await expect(file.written()).rejects.toThrow();
     await expect(file.written()).rejects.toThrow();
     rmSync(join(directory, "below"));

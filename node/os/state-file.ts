@@ -38,22 +38,22 @@ export async function writeStateFile(path: string, value: object): Promise<void>
 
 /** A file whose content changes with every step of somebody who cannot wait. */
 export interface StateFile {
-  /** Replaces what it holds, soon. The value must not change any more. */
-  save(value: object): void;
+  /** Replaces what it holds, soon, with what is asked for when it is written: of what is long, and changes with every step, only that is made. */
+  save(value: () => object): void;
   /** What was saved is on the disk. Tries once more what could not be written, and throws if it cannot now. */
   written(): Promise<void>;
 }
 
 /** Of values that come while one is being written the last is written. */
 export function stateFile(path: string): StateFile {
-  let unwritten: object | undefined;
+  let unwritten: (() => object) | undefined;
   let writing: Promise<void> | undefined;
 
   async function writeAll(): Promise<void> {
     try {
       while (unwritten) {
         const value = unwritten;
-        await writeStateFile(path, value);
+        await writeStateFile(path, value());
         if (unwritten === value) unwritten = undefined;
       }
     } finally {

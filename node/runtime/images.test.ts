@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -13,17 +14,21 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const paths = runtimePaths(directory);
 const signal = new AbortController().signal;
 
-/** ctr as it answers: each archive holds the images its text names. */
-function ctr(calls: string[] = []): Exec {
-  const known: string[] = [];
+/** ctr as it answers: each archive holds the images its text names, one a line or word. `known`: what containerd has, by name. */
+function ctr(calls: string[] = [], known = new Map<string, string>()): Exec {
   return async (_, args) => {
+    const [, , , , , verb] = args;
+    const done = { exitCode: 0, stdout: "", stderr: "" };
     const file = args.at(-1)!;
-    if (file === "list") return { exitCode: 0, stdout: ["REF TYPE DIGEST", ...known.map((name) => `${name} application/vnd.oci.image.manifest.v1+json ${digestOf(name)} 1 KiB linux/amd64 -`), ""].join("\n"), stderr: "" };
+    if (verb === "remove") known.delete(file);
+    if (verb === "tag") known.set(file, known.get(args.at(-2)!)!);
+    if (verb !== "import") return done;
     calls.push(file.slice(file.lastIndexOf("/") + 1));
-    const names = readFileSync(file, "utf8").split(" ").filter((name) => name !== "");
-    if (names.includes("broken")) return { exitCode: 1, stdout: "", stderr: 'time="…" level=warning msg="…"\nctr: unexpected EOF\n' };
-    known.push(...names);
-    return { exitCode: 0, stdout: names.map((name) => `unpacking ${name} (${digestOf(name)})...done\n`).join(""), stderr: "" };
+    const text = readFileSync(file, "utf8");
+    const names = text.split(text.includes("\n") ? "\n" : " ").filter((name) => name !== "");
+    if (names.includes("broken")) return { exitCode: 1, stdout: "", stderr: 'time="…" level=warning msg="…"\ntime="…" level=info msg="…"\nctr: unexpected EOF\n' };
+    for (const name of names) known.set(name, digestOf(name));
+    return { ...done, stdout: names.map((name) => `unpacking ${name} (${digestOf(name)})...done\n`).join("") };
   };
 }
 
@@ -42,6 +47,22 @@ test("an import answers with the images' names, or why there are none", async ()
   await expect(importImages(paths, put("bad.tar", "broken"), { run: ctr() })).rejects.toThrow("bad.tar: unexpected EOF");
   await expect(importImages(paths, put("anonymous.tar", ""), { run: ctr() })).rejects.toThrow("no image in it has a name");
   await expect(importImages(paths, join(directory, "absent.tar"), { run: ctr() })).rejects.toThrow("no such file");
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
+test("a short name is made a full one, as pods' words are: under the short one no pod found the image; one that no pod could say is not kept", async () => {
+  const known = new Map<string, string>();
+  expect(await importImages(paths, put("short.tar", "web:1 me/app:2 plain localhost/web:1 docker.io/library/web:1"), { run: ctr([], known) })).toEqual([
+    "docker.io/library/web:1", "docker.io/me/app:2", "docker.io/library/plain:latest", "localhost/web:1",
+  ]);
+  expect([...known.keys()].sort()).toEqual(["docker.io/library/plain:latest", "docker.io/library/web:1", "docker.io/me/app:2", "localhost/web:1"]);
+  known.clear();
+  const run = ctr([], known);
+  await expect(importImages(paths, put("spaces.tar", "docker.io/library/sp ace:1\ngood:1"), { run })).rejects.toThrow("spaces.tar: couldn't parse image name \"docker.io/library/sp ace:1\": invalid reference format");
+  await expect(importImages(paths, put("upper.tar", "docker.io/library/UPPER:1"), { run })).rejects.toThrow("must be lowercase");
+  const claimed = `docker.io/library/other@sha256:${"a".repeat(64)}`;
+  await expect(importImages(paths, put("claimed.tar", claimed), { run })).rejects.toThrow(`${claimed} is ${digestOf(claimed)}`);
+  expect([...known.keys()]).toEqual(["docker.io/library/good:1"]);
   rmSync(paths.imagesDir, { recursive: true });
 });
 
@@ -75,9 +96,21 @@ test("at start, archives are imported that are new, changed, or whose images are
   put("broken.tar", "broken");
   put("README", "not an archive");
   expect(await round([])).toEqual(["a.tar", "b.tar.zst", "broken.tar"]);
-  expect(await round(["a:1", "b:1"])).toEqual(["broken.tar"]);
+  expect(await round(["docker.io/library/a:1", "docker.io/library/b:1"])).toEqual(["broken.tar"]);
   put("a.tar", "a:1 a:2");
   expect(await round(["a:1"])).toEqual(["a.tar", "b.tar.zst", "broken.tar"]);
+});
+
+test("what is called an archive and is none keeps no archive from being imported: one after a pipe waited half an hour, one after a link that led nowhere for ever", { skip: process.platform === "win32" }, async () => {
+  const those = runtimePaths(join(directory, "strange"));
+  mkdirSync(join(those.imagesDir, "a.tar"), { recursive: true });
+  execFileSync("mkfifo", [join(those.imagesDir, "b.tar")]);
+  symlinkSync("nowhere", join(those.imagesDir, "c.tar"));
+  symlinkSync("d.tar", join(those.imagesDir, "d.tar"));
+  writeFileSync(join(those.imagesDir, "e.tar"), "docker.io/library/e:1");
+  const calls: string[] = [], errors: unknown[] = [];
+  await importDirectory(those, new Set(), { log: { ...silentLog, error: (_: string, { file }: { file?: unknown } = {}) => void errors.push(file) }, signal, run: ctr(calls) });
+  expect([calls, errors]).toEqual([["e.tar"], ["a.tar", "b.tar", "c.tar", "d.tar"]]);
 });
 
 test("an import that is stopped between two archives goes on with the second", async () => {
@@ -89,9 +122,9 @@ test("an import that is stopped between two archives goes on with the second", a
   const run = ctr(calls);
   await importDirectory(those, new Set(), { log: silentLog, signal: stop.signal, run: async (...call) => await run(...call).finally(() => stop.abort()) });
   expect(calls.splice(0)).toEqual(["c.tar"]);
-  await importDirectory(those, new Set(["c:1"]), { log: silentLog, signal, run });
+  await importDirectory(those, new Set(["docker.io/library/c:1"]), { log: silentLog, signal, run });
   expect(calls.splice(0)).toEqual(["d.tar"]);
-  await importDirectory(those, new Set(["c:1", "d:1"]), { log: silentLog, signal, run });
+  await importDirectory(those, new Set(["docker.io/library/c:1", "docker.io/library/d:1"]), { log: silentLog, signal, run });
   expect(calls).toEqual([]);
 });
 
@@ -110,7 +143,7 @@ test("an archive during whose import the runtime ended is tried once more when i
     isBack: async () => { asked.push(true); return true; },
     run: async (...call) => (call[1]!.includes("import") && ends-- > 0 ? { exitCode: 1, stdout: "", stderr: "ctr: error reading from server: EOF" } : await run(...call)),
   });
-  expect([names, calls, asked.length]).toEqual([["e:1", "f:1"], ["e.tar", "f.tar"], 1]);
+  expect([names, calls, asked.length]).toEqual([["docker.io/library/e:1", "docker.io/library/f:1"], ["e.tar", "f.tar"], 1]);
 });
 
 test("images are listed by name", async () => {

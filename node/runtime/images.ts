@@ -10,6 +10,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
+import { fullName } from "../cri/image-name.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { RuntimePaths } from "./paths.ts";
 
@@ -68,17 +69,42 @@ async function silence({ binDir, socket }: Pick<RuntimePaths, "binDir" | "socket
   return exitCode === 0 ? undefined : reason(stderr);
 }
 
-/** Imports the archive and returns the names of its images. */
+/** Imports the archive and returns the names of its images, in full. */
 export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket">, file: string, { pin = false, signal, run = exec }: ImportOptions = {}): Promise<string[]> {
   if (!existsSync(file)) throw new ImportError(file, "no such file");
   // by ctr itself: containerd's transfer service, which ctr has do it otherwise, leaves a power cut files without a byte in an image that is there
   const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--local", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
   const { exitCode, stdout, stderr } = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
   if (exitCode !== 0) throw new ImportError(file, reason(stderr));
-  const digests = new Set([...stdout.matchAll(/^unpacking \S+ \((sha256:[0-9a-f]+)/gm)].map(([, digest]) => digest!));
-  const names = digests.size === 0 ? [] : (await listImages(paths, { run, ...(signal && { signal }) })).filter(({ digest }) => digests.has(digest)).map(({ name }) => name);
-  if (names.length === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
-  return names;
+  const written = new Map([...stdout.matchAll(/^unpacking ([\s\S]+?) \((sha256:[0-9a-f]+)\)\.\.\./gm)].map(([, name, digest]) => [name!, digest!]));
+  if (written.size === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
+  const ctr = async (...args: readonly string[]): Promise<void> => {
+    const { exitCode, stderr: said } = await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", ...args], { ...(signal && { signal }) });
+    if (exitCode !== 0) throw new ImportError(file, reason(said));
+  };
+  const problems: string[] = [];
+  const names = new Set<string>();
+  for (const [name, digest] of written) {
+    const full = fullNameOf(name, digest, (problem) => problems.push(problem));
+    if (full !== undefined) names.add(full);
+    if (full === name) continue;
+    if (full !== undefined) await ctr("tag", "--local", "--force", "--", name, full); // so its labels go along
+    await ctr("remove", "--", name);
+  }
+  if (problems.length > 0) throw new ImportError(file, problems.join("; "));
+  return [...names];
+}
+
+/** A pod's word for an image is looked for in full: one under a short name would be found by none. Undefined, and why, for a name that no pod could say, or that would have pods take it for another image. */
+function fullNameOf(name: string, digest: string, wrong: (problem: string) => void): string | undefined {
+  try {
+    const full = fullName(name);
+    if (!full.includes("@") || full.endsWith(`@${digest}`)) return full;
+    wrong(`${name} is ${digest}`);
+  } catch (error) {
+    wrong((error as Error).message);
+  }
+  return undefined;
 }
 
 /** containerd tells CRI of an import a moment later, on a busy machine seconds. */
@@ -134,13 +160,15 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
   const after: Record<string, Imported[string]> = {};
   for (const name of files) {
     if (signal.aborted) return;
-    const { size: sizeBytes, mtimeMs: modifiedMs } = statSync(join(paths.imagesDir, name));
-    const known = before[name];
-    if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images?.every((image) => present.has(image))) {
-      after[name] = known;
-      continue;
-    }
     try {
+      const facts = statSync(join(paths.imagesDir, name));
+      if (!facts.isFile()) throw new ImportError(name, "is no file"); // a pipe would keep those after it waiting
+      const { size: sizeBytes, mtimeMs: modifiedMs } = facts;
+      const known = before[name];
+      if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images?.every((image) => present.has(image))) {
+        after[name] = known;
+        continue;
+      }
       log.info("importing images", { file: name, sizeBytes });
       const attempt = (): Promise<string[]> => importImages(paths, join(paths.imagesDir, name), { pin: true, signal, run });
       const images = await attempt().catch(async (error: unknown) => {
@@ -175,5 +203,5 @@ function readImported(path: string): Imported {
 }
 
 function reason(stderr: string): string {
-  return stderr.trim().split("\n").filter((line) => !line.includes("level=warning")).map((line) => line.replace(/^ctr: /, "")).join("; ") || "failed without a word";
+  return stderr.trim().split("\n").filter((line) => !/ level=(info|warning) /.test(line)).map((line) => line.replace(/^ctr: /, "")).join("; ") || "failed without a word";
 }

@@ -137,8 +137,9 @@ export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVo
   if (usage.length === 0 && !tellsHealth) return undefined;
   const bytes = usage.findLast(({ unit }) => unit === "BYTES");
   const inodes = usage.findLast(({ unit }) => unit === "INODES");
+  const told = (figure: number | undefined): number => Math.max(0, figure ?? 0); // readers take no less for a number, and would be without the figures of the whole node
   return {
-    availableBytes: bytes?.available ?? 0, capacityBytes: bytes?.total ?? 0, usedBytes: bytes?.used ?? 0, inodesFree: inodes?.available ?? 0, inodes: inodes?.total ?? 0, inodesUsed: inodes?.used ?? 0,
+    availableBytes: told(bytes?.available), capacityBytes: told(bytes?.total), usedBytes: told(bytes?.used), inodesFree: told(inodes?.available), inodes: told(inodes?.total), inodesUsed: told(inodes?.used),
     ...(tellsHealth ? { health: { abnormal: condition?.abnormal ?? false, message: condition?.message ?? "" } } : {}),
   };
 }

@@ -35,7 +35,7 @@ export function deviceAllocations({ path, before, plugins: { resources, devices 
   let allocations = before;
 
   function save(): void {
-    file.save(storedCheckpoint({ allocations, devices: new Map(resources().map((resource) => [resource, devices(resource)])) }));
+    file.save(() => storedCheckpoint({ allocations, devices: new Map(resources().map((resource) => [resource, devices(resource)])) }));
   }
 
   function become(next: readonly Allocation[]): void {

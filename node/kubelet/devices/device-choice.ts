@@ -79,13 +79,16 @@ function byNode(devices: readonly KnownDevice[]): string[] {
   const groups = new Map<number, string[]>();
   for (const { id, numaNodes } of devices) {
     const node = numaNodes[0] ?? -1;
-    groups.set(node, [...(groups.get(node) ?? []), id]);
+    const group = groups.get(node);
+    if (group) group.push(id); // there may be a hundred thousand: a plugin that shares out memory has one device for each MiB
+    else groups.set(node, [id]);
   }
   return [...groups].toSorted(([a, x], [b, y]) => x.length - y.length || a - b).flatMap(([, ids]) => ids);
 }
 
 /** The plugin's preference as far as it may be had, filled up. */
 export function chosen({ must, from }: { readonly must: readonly string[]; readonly from: readonly string[] }, count: number, preferred: readonly string[]): string[] {
-  const allowed = preferred.filter((id) => from.includes(id));
+  const free = new Set(from);
+  const allowed = preferred.filter((id) => free.has(id));
   return [...new Set([...must, ...allowed, ...from])].slice(0, count);
 }

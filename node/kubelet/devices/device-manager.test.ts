@@ -162,6 +162,37 @@ test("a plugin says which devices an init container had best have, and which are
   await ended;
 });
 
+test("a hundred thousand devices are counted, chosen from and written down; one that is told of twice is one", async () => {
+  const all = Array.from({ length: 100_000 }, (_, i) => ({ ID: `device-${i}`, health: "Healthy", topology: { nodes: [{ ID: i % 8 }] } }));
+  const given: unknown[] = [];
+  const stop = new AbortController();
+  const many = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "many.sock"), methods, log: silentLog,
+    calls: {
+      "DevicePlugin/GetDevicePluginOptions": () => ({ get_preferred_allocation_available: true }),
+      "DevicePlugin/GetPreferredAllocation": () => ({ container_responses: [{ deviceIDs: all.map(({ ID }) => ID).toReversed() }] }),
+      "DevicePlugin/Allocate": ({ container_requests: [wish] = [] }) => { given.push(wish!.devices_ids); return { container_responses: [{}] }; },
+    },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: [...all, all[0]!] }; await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve())); } },
+  });
+  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined, numaNodes: () => [0, 1, 2, 3, 4, 5, 6, 7] });
+  const ended = runAll([...manager.parts, many], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "many.sock")), Boolean);
+  const kubelet = rpcClient<Methods>({ socket: join(dataDir, "device-plugins", "kubelet.sock"), methods, nowMs: Date.now });
+  await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "many.sock", resource_name: RESOURCE });
+  kubelet.close();
+  await eventually(() => manager.counts().get(RESOURCE), (counts) => counts?.capacity === 100_000);
+  const one = pod("u1", [2]);
+  expect(manager.begin(one).hints(one.spec.containers[0]!).get(RESOURCE)).toHaveLength(255);
+  admit(manager, one);
+  await manager.prepare(one, signal);
+  expect(given).toEqual([["device-99999", "device-99998"]]);
+  expect(manager.devicesOf("u1", "c0").map(({ numaNodes }) => numaNodes)).toEqual([[7], [6]]);
+  expect(JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.RegisteredDevices[RESOURCE]).toHaveLength(100_000);
+  stop.abort();
+  await ended;
+});
+
 test("devices near the processors come first, and hints say where there are enough", () => {
   const devices = [["a", 0], ["b", 1], ["c", 1], ["d", 0], ["e", undefined]].map(([id, node]) => ({ id: id as string, healthy: true, numaNodes: node === undefined ? [] : [node as number] }));
   const free = { resource: RESOURCE, devices, taken: new Set<string>(), lent: new Set<string>() };

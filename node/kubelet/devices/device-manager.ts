@@ -64,7 +64,7 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
   const took = metrics.histogram("kubelet_device_plugin_alloc_duration_seconds", "[ALPHA] Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.", DEFAULT_BUCKETS);
 
   function numaNodes(resource: string, id: string): readonly number[] {
-    return plugins.devices(resource).find((device) => device.id === id)?.numaNodes ?? [];
+    return plugins.device(resource, id)?.numaNodes ?? [];
   }
 
   /** Asks its plugin for what was set aside, or for what it would rather give. */
@@ -168,9 +168,8 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
 
     devicesOf: (podUid, container) => allocations.of(podUid, container).flatMap(({ resource, ids }) => ids.map((id) => ({ resource, id, numaNodes: numaNodes(resource, id) }))),
     all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, id, numaNodes: nodes }))),
-    healthOf: (podUid, container) => allocations.of(podUid, container).map(({ resource, ids }) => {
-      const ill = new Set(plugins.devices(resource).filter(({ healthy }) => !healthy).map(({ id }) => id));
-      return { name: resource, resources: ids.map((id) => ({ resourceID: id, health: ill.has(id) ? "Unhealthy" : "Healthy" })) };
-    }),
+    healthOf: (podUid, container) => allocations.of(podUid, container).map(({ resource, ids }) => ({
+      name: resource, resources: ids.map((id) => ({ resourceID: id, health: plugins.device(resource, id)?.healthy === false ? "Unhealthy" : "Healthy" })),
+    })),
   };
 }

@@ -42,6 +42,7 @@ export interface DevicePlugins {
   readonly handler: PluginHandler;
   plugin(resource: string): DevicePlugin | undefined;
   devices(resource: string): readonly KnownDevice[];
+  device(resource: string, id: string): KnownDevice | undefined;
   /** Nothing starts with such devices before their plugin has prepared them, whether it is there or not. */
   wantsPreStart(resource: string): boolean;
   /** Those that ever registered and are not gone. */
@@ -59,13 +60,13 @@ interface Deps {
   readonly onChange: () => void;
 }
 
-interface Known { plugin: (DevicePlugin & { stop(): void }) | undefined; devices: readonly KnownDevice[]; endedAtMs: number | undefined }
+interface Known { plugin: (DevicePlugin & { stop(): void }) | undefined; /** By id. */ devices: ReadonlyMap<string, KnownDevice>; endedAtMs: number | undefined }
 
 export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }: Deps): DevicePlugins {
   const registrations = metrics.counter("kubelet_device_plugin_registration_total", "[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.");
   const directory = join(dataDir, DEVICE_PLUGINS);
   const methods = serviceMethods(text, VERSION);
-  const table = new Map<string, Known>(known.map((resource) => [resource, { plugin: undefined, devices: [], endedAtMs: clock.uptimeMs() }]));
+  const table = new Map<string, Known>(known.map((resource) => [resource, { plugin: undefined, devices: new Map(), endedAtMs: clock.uptimeMs() }]));
   const preparing = new Set<string>(); // resources whose plugin, as it registered last, prepares what is started with them
   const life = new AbortController();
 
@@ -81,7 +82,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
       if (options.pre_start_required) preparing.add(resource);
       else preparing.delete(resource);
       table.get(resource)?.plugin?.stop();
-      table.set(resource, { plugin, devices: table.get(resource)?.devices ?? [], endedAtMs: undefined }); // as they were, until it tells
+      table.set(resource, { plugin, devices: table.get(resource)?.devices ?? new Map(), endedAtMs: undefined }); // as they were, until it tells
       void follow(plugin, client, AbortSignal.any([stop.signal, life.signal]));
     } catch (error) {
       end();
@@ -95,9 +96,9 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     try {
       for await (const { devices = [] } of client.stream("DevicePlugin/ListAndWatch", {}, signal)) {
         if (!isCurrent()) return;
-        const list = devices.map(({ ID = "", health, topology }) => ({ id: ID, healthy: health === "Healthy", numaNodes: (topology?.nodes ?? []).map((node) => node.ID ?? 0) }));
-        table.set(resource, { plugin, devices: list, endedAtMs: undefined });
-        log.info("devices of a plugin", { resource, devices: list.length, healthy: list.filter(({ healthy }) => healthy).length });
+        const told = new Map(devices.map(({ ID = "", health, topology }) => [ID, { id: ID, healthy: health === "Healthy", numaNodes: (topology?.nodes ?? []).map((node) => node.ID ?? 0) }])); // one that is told of twice is one
+        table.set(resource, { plugin, devices: told, endedAtMs: undefined });
+        log.info("devices of a plugin", { resource, devices: told.size, healthy: told.values().filter(({ healthy }) => healthy).toArray().length });
         onChange();
       }
     } catch (error) {
@@ -106,7 +107,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     plugin.stop();
     if (!isCurrent() || life.signal.aborted) return;
     const now = table.get(resource)!;
-    table.set(resource, { plugin: undefined, devices: now.devices.map((device) => ({ ...device, healthy: false })), endedAtMs: clock.uptimeMs() });
+    table.set(resource, { plugin: undefined, devices: new Map(now.devices.values().map((device) => [device.id, { ...device, healthy: false }])), endedAtMs: clock.uptimeMs() });
     onChange();
   }
 
@@ -170,7 +171,8 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
       },
     },
     plugin: (resource) => table.get(resource)?.plugin,
-    devices: (resource) => table.get(resource)?.devices ?? [],
+    devices: (resource) => [...(table.get(resource)?.devices.values() ?? [])],
+    device: (resource, id) => table.get(resource)?.devices.get(id),
     wantsPreStart: (resource) => preparing.has(resource),
     resources: () => [...table.keys()],
   };

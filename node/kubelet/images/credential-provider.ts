@@ -17,7 +17,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
 import type { CredentialProvider } from "./credential-provider-config.ts";
-import { repositoryOf } from "./image-name.ts";
+import { repositoryOf } from "../../cri/image-name.ts";
 import { credentialsFor, type Entry, entryOf, keyMatches } from "./keyring.ts";
 import type { AccountReference } from "./pull-records.ts";
 import { SharedRuns } from "./shared-run.ts";

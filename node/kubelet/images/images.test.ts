@@ -3,7 +3,7 @@ import { silentEvents } from "../../../core/client/events.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
 import { globMatches } from "./host-glob.ts";
-import { repositoryOf, withDefaultTag } from "./image-name.ts";
+import { repositoryOf, withDefaultTag } from "../../cri/image-name.ts";
 import { credentialsFor, keyMatches, parseDockerConfig } from "./keyring.ts";
 import { imagePuller, type ImageRequest } from "./puller.ts";
 

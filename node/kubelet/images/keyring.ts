@@ -11,7 +11,7 @@ import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
 import { type GoUrl, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
 import { dockerUsers } from "./docker-config.ts";
 import { globMatches } from "./host-glob.ts";
-import { repositoryOf } from "./image-name.ts";
+import { repositoryOf } from "../../cri/image-name.ts";
 
 export interface Entry { readonly key: string; readonly auth: AuthConfig }
 

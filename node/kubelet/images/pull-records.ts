@@ -13,7 +13,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { compareText } from "../../../core/api/meta/compare-text.ts";
-import { repositoryOf, withoutTag } from "./image-name.ts";
+import { repositoryOf, withoutTag } from "../../cri/image-name.ts";
 import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
 import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";

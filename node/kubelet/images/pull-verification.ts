@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager/image_pull_policies.go
  */
-import { nameProblem, withoutTag } from "./image-name.ts";
+import { nameProblem, withoutTag } from "../../cri/image-name.ts";
 
 export const PULL_POLICIES = ["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"] as const;
 export type PullPolicy = (typeof PULL_POLICIES)[number];

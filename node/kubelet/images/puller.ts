@@ -16,7 +16,7 @@ import type { Cri } from "../../cri/client.ts";
 import type { PullCredential, PullRecords } from "./pull-records.ts";
 import type { Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
-import { withDefaultTag } from "./image-name.ts";
+import { withDefaultTag } from "../../cri/image-name.ts";
 
 export type PullFailure = "InvalidImageName" | "ImageInspectError" | "ErrImageNeverPull" | "ErrImagePull" | "ImagePullBackOff" | "RegistryUnavailable" | "SignatureValidationFailed";
 

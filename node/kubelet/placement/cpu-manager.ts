@@ -57,7 +57,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
   const applied = new Map<string, string>(); // container id → what we told the runtime last
   const begun = state;
   if (policy) metrics.cpusAre({ machine: policy.machine, state, reserved: policy.reserved });
-  file.save(storedCpus({ policy: name, state: begun }));
+  file.save(() => storedCpus({ policy: name, state: begun }));
 
   function restored(): CpuState {
     try {
@@ -73,7 +73,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
   function become(next: CpuState): void {
     if (next === state) return;
     state = next;
-    file.save(storedCpus({ policy: name, state }));
+    file.save(() => storedCpus({ policy: name, state }));
     if (policy) metrics.cpusAre({ machine: policy.machine, state, reserved: policy.reserved });
     changed.resolve();
   }

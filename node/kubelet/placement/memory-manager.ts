@@ -42,7 +42,7 @@ export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryM
   const file = stateFile(path);
   const name = machine ? "Static" : "None";
   let state = restored();
-  file.save(storedMemory({ policy: name, state }));
+  file.save(() => storedMemory({ policy: name, state }));
 
   function restored(): MemoryState {
     try {
@@ -58,7 +58,7 @@ export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryM
   function become(next: MemoryState): void {
     if (next === state) return;
     state = next;
-    file.save(storedMemory({ policy: name, state }));
+    file.save(() => storedMemory({ policy: name, state }));
   }
 
   const blocksOf = (podUid: string, container: string): readonly Block[] => state.entries[podUid]?.[container] ?? [];

@@ -53,6 +53,12 @@ export function repositoryOf(image: string): string {
   return `${domain}/${remote}`;
 }
 
+/** In full, as a runtime knows it: what pods call it is made that before it is looked for. Throws an Error when it is no name of an image. */
+export function fullName(image: string): string {
+  const tagged = withDefaultTag(image);
+  return `${repositoryOf(tagged)}${tagged.slice(REFERENCE.exec(tagged)![1]!.length)}`;
+}
+
 /** "foo" is docker.io and library/foo; a first part that looks like a host is one. */
 function domainAndRemote(name: string): { readonly domain: string; readonly remote: string } {
   const slash = name.indexOf("/");
