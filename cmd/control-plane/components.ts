@@ -93,7 +93,7 @@ function withoutSingle(health: PathHandler): PathHandler { return (request, user
 /** What is counted for all of the process, and the component's own requests after it. Upstream's controllers count on whoever asks. */
 function metricsOf(metrics: Metrics, isShown: (family: string) => boolean, requests: Metrics, { canReset = false }: { readonly canReset?: boolean } = {}): PathHandler {
   const isRequest = (family: string): boolean => family.startsWith("rest_client_");
-  const all = { render: () => `${metrics.render(isShown)}${requests.render(isRequest).trimStart()}`, ...(canReset && { reset: () => (metrics.reset(isShown), requests.reset(isRequest)) }) };
+  const all = { families: () => [...metrics.families(isShown), ...requests.families(isRequest)], ...(canReset && { reset: () => (metrics.reset(isShown), requests.reset(isRequest)) }) };
   return (request) => (request.path === "/metrics" ? shown(all, request) : undefined);
 }
 

@@ -94,3 +94,21 @@ test("keys that want nothing written keep nobody else waiting until the last of 
   stop.abort();
   await life;
 });
+
+test("of workers that begin together each lets others have their turn before the next one's work begins", async () => {
+  let upMs = 0, others = 0;
+  const worked: number[] = []; // by turns that others had before
+  const turn = (): void => { if (++others < 60) setImmediate(turn); };
+  const stop = new AbortController();
+  const life = runController({
+    name: "thing", workers: 5, watches: [], starts: Array.from({ length: 20 }, (_, i) => `${i}`) as ObjectKey[],
+    async reconcile() {
+      upMs += 50;
+      worked[others] = (worked[others] ?? 0) + 1;
+    },
+  }, { clock: { ...systemClock, uptimeMs: () => upMs }, log: silentLog }).run(stop.signal, () => setImmediate(turn));
+  await eventually(() => worked.reduce((sum, count) => sum + count, 0), (count) => count === 20);
+  expect(worked.filter(Boolean)).toEqual(Array.from({ length: 20 }, () => 1));
+  stop.abort();
+  await life;
+});

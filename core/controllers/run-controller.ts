@@ -74,7 +74,8 @@ export function runController(controller: Controller, { clock, jumps, log: paren
 
   async function work(queue: WorkQueue<ObjectKey>, breathe: Breathe, signal: AbortSignal): Promise<void> {
     for (let key = await queue.take(signal); key !== undefined; key = await queue.take(signal)) {
-      await breathe(); // before it: workers begin together, each with a key
+      const turn = breathe(); // before it: workers begin together, each with a key, and of those that waited for nothing all would begin
+      if (turn) await turn;
       const startMs = clock.uptimeMs();
       running.set(key, startMs);
       try {

@@ -8,9 +8,9 @@ test("memory is given back when it is quiet: after work, after much was let go, 
   const clock = new SimulatedClock();
   const stop = new AbortController();
   const told: string[] = [];
-  let cpuMs = 0, waitedMs = 0, kept = 0;
+  let cpuMs = 0, waitedMs = 0, kept = 0, heapBytes = 100 * MIB;
   const life = giveBack({
-    clock, cpuMs: () => cpuMs, waitedMs: () => waitedMs,
+    clock, cpuMs: () => cpuMs, waitedMs: () => waitedMs, heapBytes: () => heapBytes,
     forget: () => { const bytes = kept; kept = 0; return bytes; },
     collect: () => void told.push(`${clock.uptimeMs() / 1000} s: collected`),
     shrink: () => void told.push(`${clock.uptimeMs() / 1000} s: shrunk`),
@@ -47,6 +47,10 @@ test("memory is given back when it is quiet: after work, after much was let go, 
   expect(told.splice(0)).toEqual([]);
   await pass(20, 100);
   expect(told.splice(0)).toEqual(["820 s: shrunk"]);
+  heapBytes = 1000 * MIB; // to shrink that takes long, and everybody waits
+  await pass(60, 10_000);
+  await pass(30, 100);
+  expect(told.splice(0)).toEqual(["900 s: collected"]);
   stop.abort();
   await clock.run(10_000);
   await life;

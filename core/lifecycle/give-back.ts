@@ -11,11 +11,13 @@ export interface GiveBackOptions {
   readonly cpuMs: () => number;
   /** How long it has waited for a processor so far; 0 where nobody tells. Who waits is not at rest, however little he gets done beside others. */
   readonly waitedMs: () => number;
+  /** Of all objects, of which garbage is looked for. */
+  readonly heapBytes: () => number;
   /** Lets go of what has not been asked for since this was last called. Returns about how many bytes. */
   readonly forget: () => number;
-  /** Takes garbage away now; some ten milliseconds for each 100 MB. */
+  /** Has garbage taken away, beside what runs. */
   readonly collect: () => void;
-  /** The same for compiled code too, which is compiled again when it is needed. */
+  /** Takes it away now, and compiled code too, which is compiled again when it is needed: everything waits meanwhile, some 30 ms for each 100 MB of objects. */
   readonly shrink: () => void;
 }
 
@@ -29,12 +31,14 @@ const CALM_TIMES = 3;
 /** So much work makes garbage worth looking for. */
 const COLLECT_CPU_MS = 4_000;
 const COLLECT_BYTES = 4 * 1024 * 1024;
+/** Of more objects everybody would wait for long, and compiled code is little beside them. */
+const SHRINK_HEAP_BYTES_MAX = 256 * 1024 * 1024;
 /** What has just started is not over with it. */
 const STARTED_MS = 60_000;
 /** So much work was worth being compiled for: to do that again must not be what all time goes into. */
 const SHRINK_CPU_MS = 60_000;
 
-export function giveBack({ clock, cpuMs, waitedMs, forget, collect, shrink }: GiveBackOptions): Runnable {
+export function giveBack({ clock, cpuMs, waitedMs, heapBytes, forget, collect, shrink }: GiveBackOptions): Runnable {
   async function run(signal: AbortSignal, ready: () => void): Promise<void> {
     ready();
     const startMs = clock.uptimeMs();
@@ -47,7 +51,7 @@ export function giveBack({ clock, cpuMs, waitedMs, forget, collect, shrink }: Gi
       wantedMs = wanted;
       if (busy >= CALM_CPU || tick === 1) continue;
       const isQuiet = busy < QUIET_CPU, times = isQuiet ? 1 : CALM_TIMES;
-      if (isQuiet && (shrunkMs === undefined ? clock.uptimeMs() - startMs >= STARTED_MS : nowMs - shrunkMs >= SHRINK_CPU_MS)) {
+      if (isQuiet && (shrunkMs === undefined ? clock.uptimeMs() - startMs >= STARTED_MS : nowMs - shrunkMs >= SHRINK_CPU_MS) && heapBytes() <= SHRINK_HEAP_BYTES_MAX) {
         shrink();
         shrunkMs = collectedMs = nowMs;
         bytes = 0;

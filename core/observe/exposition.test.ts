@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { expose } from "./exposition.ts";
+import { expose, exposeSlowly } from "./exposition.ts";
 import { metricsRegistry } from "./metrics.ts";
 
 const PROTOBUF = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited";
@@ -33,4 +33,17 @@ test("in protobuf each family is a message with its length before it", () => {
   const bucket = (count: string, le: number): string => message("1a", `08${count}11${double(le)}`);
   const histogram = `0a${text("seconds")}12${text("[ALPHA] Long.")}1804${message("22", message("0a", `0a${text("verb")}12${text("GET")}`) + message("3a", `080111${double(0.05)}${bucket("01", 0.1)}${bucket("01", Number.POSITIVE_INFINITY)}`))}`;
   expect(only("seconds").toString("hex")).toBe(message("", histogram));
+});
+
+test.each(["text/plain", PROTOBUF])("what is written as it is taken is the same, in pieces that are not long: %s", (accept) => {
+  const metrics = metricsRegistry();
+  const seconds = metrics.histogram("seconds", "Long.", [0.1, 1, 10]);
+  for (let i = 0; i < 2000; i++) seconds.observe(i / 100, { resource: `kind${i}s.example.com` });
+  metrics.gauge("temperature", "In degrees.").set(20);
+  metrics.counter("never", "Nothing.");
+  const { contentType, body } = expose(metrics.render(), accept);
+  const slow = exposeSlowly(metrics.families(), accept), pieces = [...slow.pieces].map((piece) => Buffer.from(piece as Uint8Array));
+  expect([slow.contentType, Buffer.concat(pieces).toString("hex")]).toEqual([contentType, Buffer.from(body as Uint8Array).toString("hex")]);
+  expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(20_000);
+  expect(pieces.length).toBeGreaterThan(20);
 });

@@ -2,6 +2,7 @@
  * Metrics in the form that was asked for: the text format, or, as Prometheus asks for them when it wants all that histograms can tell, protobuf.
  *
  *   expose(metrics.render(), request.header("accept"))          { contentType, body }
+ *   exposeSlowly(metrics.families(), request.header("accept"))  { contentType, pieces }: written as they are taken, where there may be a million samples
  *
  * What is asked for as OpenMetrics is told as text, as upstream's components do.
  *
@@ -9,23 +10,49 @@
  */
 import { doubleField, intField, nest, textField } from "../protobuf/fields.ts";
 import { BackwardWriter } from "../protobuf/wire.ts";
+import { type Family, texts } from "./metrics.ts";
 
 export interface Exposition { readonly contentType: string; readonly body: string | Uint8Array }
+export interface SlowExposition { readonly contentType: string; readonly pieces: Iterable<string | Uint8Array> }
 
 const ESCAPINGS: ReadonlySet<string> = new Set(["allow-utf-8", "underscores", "dots", "values"]);
 const TYPES: Readonly<Record<string, number>> = { counter: 0, gauge: 1, summary: 2, untyped: 3, histogram: 4 };
 
+/** So much is written at a time. */
+const PIECE_LENGTH = 16 * 1024;
+
 /** `text`: in the format 0.0.4, families one after another. */
 export function expose(text: string, accept: string | undefined): Exposition {
+  const { contentType, isProtobuf } = formFor(accept);
+  return { contentType, body: isProtobuf ? Buffer.concat([...text.split(/^(?=# HELP )/m).flatMap(familyIn)].flatMap((family) => [...delimited(family)])) : text };
+}
+
+export function exposeSlowly(families: Iterable<Family>, accept: string | undefined): SlowExposition {
+  const { contentType, isProtobuf } = formFor(accept);
+  return { contentType, pieces: isProtobuf ? delimitedOf(families) : together(texts(families)) };
+}
+
+function formFor(accept = ""): { readonly contentType: string; readonly isProtobuf: boolean } {
   let escaping = "underscores";
-  for (const { type, parameters } of clausesOf(accept ?? "")) {
+  for (const { type, parameters } of clausesOf(accept)) {
     const asked = parameters.get("escaping");
     if (asked !== undefined && ESCAPINGS.has(asked)) escaping = asked;
     if (type === "application/vnd.google.protobuf" && parameters.get("proto") === "io.prometheus.client.MetricFamily" && parameters.get("encoding") === "delimited")
-      return { contentType: `application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=${escaping}`, body: delimited(text) };
+      return { contentType: `application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited; escaping=${escaping}`, isProtobuf: true };
     if (type === "text/plain" && ["", "0.0.4"].includes(parameters.get("version") ?? "")) break;
   }
-  return { contentType: `text/plain; version=0.0.4; charset=utf-8; escaping=${escaping}`, body: text };
+  return { contentType: `text/plain; version=0.0.4; charset=utf-8; escaping=${escaping}`, isProtobuf: false };
+}
+
+function* together(texts: Iterable<string>): Iterable<string> {
+  let piece = "";
+  for (const text of texts) {
+    piece += text;
+    if (piece.length < PIECE_LENGTH) continue;
+    yield piece;
+    piece = "";
+  }
+  if (piece !== "") yield piece;
 }
 
 /** The most wanted first. */
@@ -38,24 +65,42 @@ function clausesOf(accept: string): { readonly type: string; readonly parameters
   return clauses.toSorted((a, b) => b.q - a.q);
 }
 
-/** Each family with its length before it; written from the last to the first, as the writer goes. */
-function delimited(text: string): Uint8Array {
-  const writer = new BackwardWriter();
-  for (const family of text.split(/^(?=# HELP )/m).toReversed()) {
-    const [help = "", type = "", ...lines] = family.split("\n").filter((line) => line !== "");
-    if (!help.startsWith("# HELP ")) continue;
-    const [, , name = ""] = help.split(" ", 3);
-    const kind = type.split(" ")[3] ?? "untyped";
-    const before = writer.length;
-    if (kind === "histogram") for (const one of histogramsOf(name, lines).toReversed()) writeHistogram(writer, one);
-    else for (const line of lines.toReversed()) writeValue(writer, kind, sampleOf(line));
-    intField(writer, 3, TYPES[kind] ?? 3);
-    textField(writer, 2, unescaped(help.slice(`# HELP ${name} `.length)));
-    textField(writer, 1, name);
-    writer.varint(writer.length - before);
-  }
-  return writer.finish();
+/** Of text in the format 0.0.4: one, or none. */
+function familyIn(text: string): readonly Family[] {
+  const [help = "", type = "", ...lines] = text.split("\n").filter((line) => line !== "");
+  if (!help.startsWith("# HELP ")) return [];
+  const [, , name = ""] = help.split(" ", 3);
+  return [{ name, help: unescaped(help.slice(`# HELP ${name} `.length)), type: type.split(" ")[3] ?? "untyped", series: () => (lines.length === 0 ? [] : [lines.join("\n")]) }];
 }
+
+function* delimitedOf(families: Iterable<Family>): Iterable<Uint8Array> {
+  for (const family of families) yield* delimited(family);
+}
+
+/** A family with its length before it: what there is of it is known once all of it is written. Empty pieces come before: whoever takes them may pause. */
+function* delimited({ name, help, type, series }: Family): Iterable<Uint8Array> {
+  const written: Uint8Array[] = [];
+  const writer = new BackwardWriter();
+  for (const text of together(eachOnItsLine(series()))) {
+    const lines = text.trimEnd().split("\n");
+    if (type === "histogram") for (const one of histogramsOf(name, lines).toReversed()) writeHistogram(writer, one);
+    else for (const line of lines.toReversed()) writeValue(writer, type, sampleOf(line));
+    written.push(writer.take());
+    yield NOTHING;
+  }
+  if (written.length === 0) return; // nothing was counted yet
+  const length = written.reduce((sum, one) => sum + one.length, 0);
+  intField(writer, 3, TYPES[type] ?? 3);
+  textField(writer, 2, help);
+  textField(writer, 1, name);
+  writer.varint(writer.length + length);
+  yield writer.take();
+  yield* written;
+}
+
+const NOTHING = new Uint8Array();
+
+function* eachOnItsLine(series: Iterable<string>): Iterable<string> { for (const one of series) yield `${one}\n`; }
 
 type Labels = readonly (readonly [name: string, value: string])[];
 

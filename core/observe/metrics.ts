@@ -41,6 +41,16 @@ export interface Metrics {
   reset(shown?: (family: string) => boolean): void;
   /** All samples, or those of the families that are `shown`, in the text exposition format 0.0.4. */
   render(shown?: (family: string) => boolean): string;
+  /** The same, written as it is taken: of thousands of kinds there are a million samples. */
+  families(shown?: (family: string) => boolean): Iterable<Family>;
+}
+
+export interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: string;
+  /** The lines of one after another: a histogram's belong together. */
+  series(): Iterable<string>;
 }
 
 /** Buckets from 5 ms to 10 s, in seconds. Source: prometheus/client_golang DefBuckets */
@@ -75,10 +85,10 @@ const SERIES_MAX = 10_000;
 /** Source: component-base/metrics/options.go */
 const UNEXPECTED = "unexpected";
 
-interface Family { readonly name: string; readonly help: string; readonly type: string; lines(): Iterable<string>; reset?(): void }
+interface Kept extends Family { reset?(): void }
 
 export function metricsRegistry(): Metrics {
-  const families = new Map<string, Family>();
+  const families = new Map<string, Kept>();
   const disabled = new Set<string>();
   let allowLists: LabelAllowLists = new Map();
   let unexpected = 0;
@@ -96,14 +106,14 @@ export function metricsRegistry(): Metrics {
     return kept;
   }
 
-  function register(family: Family): void {
+  function register(family: Kept): void {
     if (families.has(family.name)) throw new Error(`metric ${family.name} is registered twice`);
     families.set(family.name, family);
   }
 
   function values(name: string, help: string, type: string): Series {
     const series = new Series((labels) => folded(name, labels));
-    register({ name, help, type, *lines() { for (const one of series.all.values()) if (!(one.isReset && one.value === 0)) yield `${name}${one.text} ${sample(one.value)}`; }, ...(type === "counter" && { reset: () => series.reset() }) });
+    register({ name, help, type, *series() { for (const one of series.all.values()) if (!(one.isReset && one.value === 0)) yield `${name}${one.text} ${sample(one.value)}`; }, ...(type === "counter" && { reset: () => series.reset() }) });
     return series;
   }
 
@@ -113,7 +123,7 @@ export function metricsRegistry(): Metrics {
       let before = new Map<string, number>(); // what was counted until the reset
       register({
         name, help, type,
-        *lines() {
+        *series() {
           for (const [labels, value] of samples()) {
             const text = format(inOrder(labels)), since = before.get(text) ?? 0;
             if (since === 0 || value !== since) yield `${name}${text} ${sample(value < since ? value : value - since)}`; // less: who counts has begun anew
@@ -154,7 +164,7 @@ export function metricsRegistry(): Metrics {
     counterFrom: from("counter"),
     histogram(name, help, buckets) {
       const series = new Map<string, Observations>();
-      register({ name, help, type: "histogram", *lines() { for (const one of series.values()) yield* one.lines(name); }, reset() { for (const one of series.values()) one.reset(); } });
+      register({ name, help, type: "histogram", series: () => shownOf(name, series.values()), reset() { for (const one of series.values()) one.reset(); } });
       function of(given: Labels): Observations {
         const labels = folded(name, given)!;
         const key = format(labels);
@@ -167,7 +177,7 @@ export function metricsRegistry(): Metrics {
       return { observe: (value, labels = {}) => of(labels).observe(value), with: of, remove: (labels) => void series.delete(format(folded(name, labels))) };
     },
     histogramFrom(name, help, read) {
-      register({ name, help, type: "histogram", *lines() { for (const one of read()) yield* one.lines(name); }, reset() { for (const one of read()) one.reset(); } });
+      register({ name, help, type: "histogram", series: () => shownOf(name, read()), reset() { for (const one of read()) one.reset(); } });
     },
     disable(names) {
       for (const name of names) disabled.add(name);
@@ -176,27 +186,43 @@ export function metricsRegistry(): Metrics {
       allowLists = lists;
       register({
         name: "cardinality_enforcement_unexpected_categorizations_total", help: "[ALPHA] The count of unexpected categorizations during cardinality enforcement.",
-        type: "counter", *lines() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; },
+        type: "counter", *series() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; },
       });
     },
     reset(shown) {
       for (const { name, reset } of families.values()) if (shown?.(name) !== false) reset?.();
     },
-    render(shown) {
-      const out: string[] = [];
-      for (const { name, help, type, lines } of [...families.values(), ...meta(families.values(), disabled, shown)].sort(byName)) {
-        if (disabled.has(name) || shown?.(name) === false) continue;
-        const head = out.push(`# HELP ${name} ${onOneLine(help)}`, `# TYPE ${name} ${type}`);
-        for (const line of lines()) out.push(line);
-        if (out.length === head) out.length = head - 2; // nothing was counted yet
-      }
-      return `${out.join("\n")}\n`;
-    },
+    render: (shown) => textOf(shownFamilies(shown)),
+    families: shownFamilies,
   };
+
+  function shownFamilies(shown?: (family: string) => boolean): readonly Family[] {
+    return [...families.values(), ...meta(families.values(), disabled, shown)].filter(({ name }) => !disabled.has(name) && shown?.(name) !== false).sort(byName);
+  }
+}
+
+function textOf(families: Iterable<Family>): string { return [...texts(families)].join("") || "\n"; }
+
+/** Of those that nothing was counted in yet there is none. */
+export function* texts(families: Iterable<Family>): Iterable<string> {
+  for (const { name, help, type, series } of families) {
+    let head = `# HELP ${name} ${onOneLine(help)}\n# TYPE ${name} ${type}\n`;
+    for (const one of series()) {
+      yield `${head}${one}\n`;
+      head = "";
+    }
+  }
 }
 
 /** Source: Prometheus' text format, escaping of HELP */
 function onOneLine(help: string): string { return help.replace(/[\\\n]/g, (c) => (c === "\n" ? "\\n" : "\\\\")); }
+
+function* shownOf(name: string, all: Iterable<Observations>): Iterable<string> {
+  for (const one of all) {
+    const lines = one.lines(name);
+    if (lines !== undefined) yield lines;
+  }
+}
 
 /** As upstream's registries show them. */
 function byName(a: Family, b: Family): number { return a.name < b.name ? -1 : 1; }
@@ -207,7 +233,7 @@ function meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: 
   const counts = (chosen: readonly Family[]) => [...Map.groupBy(chosen, ({ help }) => /^(?:\[(?:ALPHA|BETA|STABLE)\])?(?: ?\(Deprecated since [\d.]+\))?/.exec(help)![0])].map(([start, found]) => ({
     stability_level: /[A-Z]{2,}/.exec(start)?.[0] ?? "", deprecated_version: /since ([\d.]+)/.exec(start)?.[1] ?? "", count: found.length,
   }));
-  const family = (name: string, help: string, lines: readonly string[]): Family => ({ name, help, type: "counter", lines: () => lines });
+  const family = (name: string, help: string, lines: readonly string[]): Family => ({ name, help, type: "counter", series: () => lines });
   return [
     family(
       "registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.",
@@ -274,14 +300,14 @@ export class Observations {
 
   get isEmpty(): boolean { return this.#counts.every((count) => count === 0); }
 
-  *lines(name: string): Iterable<string> {
-    if (this.#isReset && this.isEmpty) return;
-    let below = 0;
-    for (const [i, le] of this.#buckets.entries()) yield `${name}_bucket${format({ ...this.#labels, le: bound(le) })} ${(below += this.#counts[i]!)}`;
+  /** All of them in one text: while they are counted, none of them would go with another. */
+  lines(name: string): string | undefined {
+    if (this.#isReset && this.isEmpty) return undefined;
+    const labels = format(this.#labels), upTo = `${name}_bucket${labels === "" ? "{" : `${labels.slice(0, -1)},`}le="`;
+    let below = 0, text = "";
+    for (let i = 0; i < this.#buckets.length; i++) text += `${upTo}${bound(this.#buckets[i]!)}"} ${(below += this.#counts[i]!)}\n`;
     const count = below + this.#counts.at(-1)!;
-    yield `${name}_bucket${format({ ...this.#labels, le: "+Inf" })} ${count}`;
-    yield `${name}_sum${format(this.#labels)} ${this.#sum}`;
-    yield `${name}_count${format(this.#labels)} ${count}`;
+    return `${text}${upTo}+Inf"} ${count}\n${name}_sum${labels} ${this.#sum}\n${name}_count${labels} ${count}`;
   }
 }
 

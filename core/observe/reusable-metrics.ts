@@ -38,5 +38,6 @@ export function reusableMetrics(metrics: Metrics): Metrics {
     allowLabels: (lists) => metrics.allowLabels(lists),
     reset: (shown) => metrics.reset(shown),
     render: (shown) => metrics.render(shown),
+    families: (shown) => metrics.families(shown),
   };
 }

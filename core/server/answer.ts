@@ -71,8 +71,13 @@ export interface RawAnswer {
   readonly passedOn?: PassedOn | undefined;
   /** What the bytes are of, where it is an object of the API: the audit log has it. */
   readonly document?: object | undefined;
-  readonly body: string | Uint8Array | Readable;
+  readonly body: string | Uint8Array | Slowly | Readable;
 }
+
+/** What is long work to write: it is written as it is taken, and others have their turn meanwhile. */
+export interface Slowly { readonly pieces: Iterable<string | Uint8Array> }
+
+export function isSlowly(body: RawAnswer["body"]): body is Slowly { return typeof body === "object" && "pieces" in body; }
 
 export interface PassedOn {
   /** As they came, each as often. */
@@ -97,7 +102,7 @@ export type Answer = (ObjectAnswer | ListAnswer | WatchAnswer | RawAnswer | Upgr
   readonly sending?: Sending | undefined;
 };
 
-export function raw(body: string | Uint8Array, contentType = "text/plain; charset=utf-8", status = 200, headers: Readonly<Record<string, string>> = {}): RawAnswer {
+export function raw(body: string | Uint8Array | Slowly, contentType = "text/plain; charset=utf-8", status = 200, headers: Readonly<Record<string, string>> = {}): RawAnswer {
   return { type: "raw", status, headers: { "content-type": contentType, ...headers }, body };
 }
 

@@ -6,7 +6,7 @@
 import { checkRoute, MEDIA_TYPES } from "../api/codec/negotiate.ts";
 import type { ZPages } from "../api/codec/zpages.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
-import { expose } from "../observe/exposition.ts";
+import { exposeSlowly } from "../observe/exposition.ts";
 import { isOfControlPlane } from "../observe/families.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { startedSeconds } from "../observe/process-metrics.ts";
@@ -122,9 +122,9 @@ export function metricsPath(metrics: Metrics, { canReset = true }: Resetting = {
   return (request) => (request.path === "/metrics" ? shown(countable(metrics, canReset), request, isOfControlPlane) : undefined);
 }
 
-function countable(metrics: Metrics, canReset: boolean): Countable { return canReset ? metrics : { render: (shown) => metrics.render(shown) }; }
+function countable(metrics: Metrics, canReset: boolean): Countable { return canReset ? metrics : { families: (shown) => metrics.families(shown) }; }
 
-type Countable = Pick<Metrics, "render"> & Partial<Pick<Metrics, "reset">>;
+type Countable = Pick<Metrics, "families"> & Partial<Pick<Metrics, "reset">>;
 
 /** Or what was counted begins anew. Source: kubernetes v1.36 component-base/metrics/http.go HandlerWithReset */
 export function shown(metrics: Countable, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
@@ -132,6 +132,6 @@ export function shown(metrics: Countable, request: ServerRequest, isShown: (fami
     metrics.reset(isShown);
     return raw("metrics reset\n", "text/plain; charset=utf-8");
   }
-  const { body, contentType } = expose(metrics.render(isShown), request.header("accept"));
-  return raw(body, contentType, 200, { "process-start-time-unix": String(Math.floor(startedSeconds())) });
+  const { pieces, contentType } = exposeSlowly(metrics.families(isShown), request.header("accept"));
+  return raw({ pieces }, contentType, 200, { "process-start-time-unix": String(Math.floor(startedSeconds())) });
 }

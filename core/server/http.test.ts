@@ -44,6 +44,26 @@ test("a watcher that reads slowly gets all there is, and what is not read yet is
   expect(names).toEqual(Array.from({ length: count }, (_, i) => `c-${i}`));
 });
 
+test("while an answer that is long work is written others have their turn, and it has its length all the same", async () => {
+  let upMs = 0, others = 0, isOver = false;
+  const worked: number[] = []; // by turns that others had before
+  function* pieces(): Iterable<string> {
+    for (let i = 0; i < 20; i++) {
+      upMs += 50;
+      worked[others] = (worked[others] ?? 0) + 1;
+      yield `${i}é\n`;
+    }
+    isOver = true;
+  }
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  setImmediate(turn);
+  const response = await serve({ type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: { pieces: pieces() } }, { clock: { ...systemClock, uptimeMs: () => upMs } });
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  expect([text, response.headers["content-length"]]).toEqual([Array.from({ length: 20 }, (_, i) => `${i}é\n`).join(""), String(Buffer.byteLength(text))]);
+  expect(worked.filter(Boolean)).toEqual(Array.from({ length: 20 }, () => 1));
+});
+
 test("a status that cannot be sent is answered all the same, with an error", async () => {
   const response = await serve({ type: "raw", status: 1000, headers: {}, body: "x" });
   let text = "";

@@ -6,14 +6,14 @@ import { type IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
-import { lengthOf } from "../api/codec/pieces.ts";
+import { lengthOf, type Piece } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
-import { breather } from "../lifecycle/breather.ts";
+import { type Breathe, breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { cutOff } from "../net/cut-off.ts";
 import type { Connection } from "../net/connections.ts";
 import type { Log } from "../observe/log.ts";
-import type { Answer, WatchAnswer } from "./answer.ts";
+import { type Answer, isSlowly, type Slowly, type WatchAnswer } from "./answer.ts";
 import { BodySender } from "./body-sender.ts";
 import type { ColumnTexts } from "./column-texts.ts";
 import { EventBytes } from "./event-bytes.ts";
@@ -90,7 +90,17 @@ async function serve(deps: Front, { request, response, connection }: Exchange, {
 
 /** What ends only when somebody ends it. */
 function isEndless(answer: Answer): boolean {
-  return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || !(typeof answer.body === "string" || answer.body instanceof Uint8Array)));
+  return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || !(typeof answer.body === "string" || answer.body instanceof Uint8Array || isSlowly(answer.body))));
+}
+
+async function taken({ pieces }: Slowly, breathe: Breathe): Promise<readonly Piece[]> {
+  const all: Piece[] = [];
+  for (const piece of pieces) {
+    all.push(piece);
+    const turn = breathe();
+    if (turn) await turn;
+  }
+  return all;
 }
 
 function headerSetter(response: ServerResponse): NonNullable<ServerRequest["setHeader"]> {
@@ -145,6 +155,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       const { body, passedOn } = answer;
       if (passedOn) return sendPassedOn(answer, { ...passedOn, isHead: how.request.method === "HEAD" }, { response, clock, signal });
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+      if (isSlowly(body)) return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "", body: await taken(body, breather(clock)) }, signal);
       if (typeof body === "string" || body instanceof Uint8Array)
         return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (body.length === 0 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
       setStatus(response, answer.status);

@@ -4,13 +4,14 @@
  */
 import type { Readable } from "node:stream";
 import type { Self } from "../admission/webhook/self.ts";
+import { assemble } from "../api/codec/pieces.ts";
 import { encodeJson, parseJson, stringify } from "../api/codec/json.ts";
 import { genericResponse } from "../api/meta/generic-response.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../client/transport.ts";
-import type { Answer, ListAnswer, RawAnswer } from "./answer.ts";
+import { type Answer, isSlowly, type ListAnswer, type RawAnswer } from "./answer.ts";
 import { requestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 import type { Handler } from "./scope.ts";
@@ -114,6 +115,7 @@ async function rawValue({ status, headers, body }: RawAnswer, { method, path }: 
 }
 
 async function textIn({ body }: Pick<RawAnswer, "body">): Promise<string> {
+  if (isSlowly(body)) return Buffer.from(assemble([...body.pieces])).toString();
   return typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
 }
 

@@ -56,16 +56,16 @@ export function subsetsOf({ spec }: Readonly<Service>, slices: readonly Readonly
 }
 
 /** The pod's address of the service's first family. */
-function addressOf({ spec, ...service }: Readonly<Service>, pod: Readonly<Pod>): EndpointAddress | undefined {
-  const ips = [...(pod.status?.podIPs ?? []).map(({ ip }) => ip ?? ""), pod.status?.podIP ?? ""].filter((ip) => ip !== "");
-  const family = spec.ipFamilies?.[0];
-  const wanted = family !== undefined ? family === "IPv6" : spec.clusterIP && spec.clusterIP !== "None" ? isIpv6(spec.clusterIP) : isIpv6(ips[0] ?? "");
-  const ip = ips.find((one) => isIpv6(one) === wanted);
+function addressOf(service: Readonly<Service>, pod: Readonly<Pod>): EndpointAddress | undefined {
+  const { spec: { clusterIP, ipFamilies: [family] = [] } } = service, { podIPs = [], podIP = "" } = pod.status ?? {};
+  const first = podIPs.find(({ ip }) => ip)?.ip ?? podIP;
+  const wanted = family !== undefined ? family === "IPv6" : isIpv6(clusterIP && clusterIP !== "None" ? clusterIP : first);
+  const ip = podIPs.find((one) => one.ip && isIpv6(one.ip) === wanted)?.ip ?? (podIP !== "" && isIpv6(podIP) === wanted ? podIP : undefined);
   if (ip === undefined) return undefined;
   const { nodeName, hostname } = pod.spec;
   return {
     ip: canonicalIp(ip), ...(nodeName ? { nodeName } : {}), targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
-    ...(hasOwnName(pod, { spec, ...service }) && hostname ? { hostname } : {}),
+    ...(hasOwnName(pod, service) && hostname ? { hostname } : {}),
   };
 }
 

@@ -145,11 +145,15 @@ function metadataFor(service: Readonly<Service>): TemplateMeta {
   };
 }
 
-/** The services whose endpoints a change of a pod can change: those that select it, or did. */
+/** The services whose endpoints a change of a pod can change: those that select it, or did; where it has other labels and nothing else, those that did not, or do not any more. */
 export function servicesOfPods({ pods, services }: { readonly pods: Informer<Pod>; readonly services: Informer<Service> }): Watch {
   return mapped(pods, ({ object, old, deleted }) => {
-    if (!deleted && old !== undefined && sameEndpoint(object, old)) return [];
-    const now = servicesOf(services, object), before = old === undefined || labelsOf(old) === labelsOf(object) ? [] : servicesOf(services, old);
-    return before.length === 0 ? now.map(keyOf) : new Set([...now, ...before].map(keyOf));
+    const isShownAlike = !deleted && old !== undefined && sameEndpoint(object, old);
+    const isSelectedAlike = old !== undefined && Bun.deepEquals(labelsOf(object), labelsOf(old));
+    if (isShownAlike && isSelectedAlike) return [];
+    const now = new Set(servicesOf(services, object).map(keyOf));
+    if (old === undefined || isSelectedAlike) return now;
+    const before = new Set(servicesOf(services, old).map(keyOf));
+    return isShownAlike ? now.symmetricDifference(before) : now.union(before);
   });
 }

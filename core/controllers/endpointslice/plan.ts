@@ -80,11 +80,11 @@ function fill(slices: readonly Slice[], endpoints: readonly Endpoint[], layout: 
     const kept: Endpoint[] = [];
     let changed = false;
     for (const endpoint of before) {
-      const next = missing.get(identity(endpoint));
+      const id = identity(endpoint), next = missing.get(id);
       if (next === undefined) { changed = true; continue; }
       changed ||= !sameEndpoint(next, endpoint);
       kept.push(next);
-      missing.delete(identity(endpoint));
+      missing.delete(id);
     }
     if (kept.length === 0 && (changed || !layout.placeholder)) remove.push(slice);
     else if (changed || !sameMetadata(slice, layout)) update.set(slice, kept);
@@ -141,7 +141,7 @@ function isPlaceholder(slice: Slice, layout: Layout): boolean {
 
 /** What makes two endpoints the same one, whatever its state: a pod that comes again under its name and address, as one on the host's network does, stays where it was. */
 export function identity({ addresses, hostname, targetRef }: Endpoint): string {
-  return JSON.stringify([addresses.length > 1 ? addresses.toSorted() : addresses, hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? ""]);
+  return `${addresses.length > 1 ? addresses.toSorted().join() : addresses[0] ?? ""} ${hostname ?? ""} ${targetRef?.namespace ?? ""}/${targetRef?.name ?? ""}`;
 }
 
 /** Whatever version of the pod it was made from. There may be ten thousand to compare: nothing is copied for it. */

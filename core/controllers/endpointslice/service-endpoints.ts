@@ -70,12 +70,12 @@ export function hasAddress(pod: Readonly<Pod>): boolean {
   return !isTerminal(pod) && (Boolean(pod.status?.podIP) || (pod.status?.podIPs?.length ?? 0) > 0);
 }
 
-/** Whether all of a pod that its endpoints show is as it was: then they are, too. */
+/** Whether all of a pod that its endpoints show is as it was: then they are, too, of whoever selects it as before. */
 export function sameEndpoint(pod: Readonly<Pod>, old: Readonly<Pod>): boolean {
   const { spec, status } = pod, before = old.spec, was = old.status;
   return (spec.nodeName ?? "") === (before.nodeName ?? "") && (spec.hostname ?? "") === (before.hostname ?? "") && (spec.subdomain ?? "") === (before.subdomain ?? "")
     && (status?.podIP ?? "") === (was?.podIP ?? "") && Bun.deepEquals(status?.podIPs ?? [], was?.podIPs ?? [])
-    && isDeleting(pod) === isDeleting(old) && isReady(pod) === isReady(old) && isTerminal(pod) === isTerminal(old) && Bun.deepEquals(labelsOf(pod), labelsOf(old));
+    && isDeleting(pod) === isDeleting(old) && isReady(pod) === isReady(old) && isTerminal(pod) === isTerminal(old);
 }
 
 /** The container port behind a service port; undefined when the pod has none of that name. Both may have thousands: the pod's are gone through once. */
@@ -148,12 +148,11 @@ function endpointFor(service: Readonly<Service>, pod: Readonly<Pod>, node: Reado
   const serving = isReady(pod);
   const terminating = isDeleting(pod);
   const ready = service.spec.publishNotReadyAddresses === true || (serving && !terminating);
-  const ips = (pod.status?.podIPs ?? []).map(({ ip }) => ip ?? "");
   const zone = node === undefined ? undefined : labelsOf(node)[ZONE_LABEL];
   const { nodeName } = pod.spec;
   const hints = ready ? hintsFor(service, zone, nodeName) : undefined;
   return {
-    addresses: ips.filter((ip) => ip !== "" && isIpv6(ip) === (addressType === "IPv6")).map(canonicalIp),
+    addresses: (pod.status?.podIPs ?? []).flatMap(({ ip }) => (ip && isIpv6(ip) === (addressType === "IPv6") ? [canonicalIp(ip)] : [])),
     conditions: { ready, serving, terminating },
     targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
     ...(nodeName ? { nodeName } : {}), ...(zone ? { zone } : {}), ...(hasOwnName(pod, service) ? { hostname: pod.spec.hostname } : {}),

@@ -7,7 +7,7 @@ import type { Pod, Service } from "../../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { podCondition } from "../pod-state.ts";
 
-interface Seen { readonly service: string; readonly pods: ReadonlyMap<string, string> }
+interface Seen { readonly service: string; readonly pods: Map<string, string> }
 
 export class TriggerTimes {
   readonly #seen = new Map<ObjectKey, Seen>();
@@ -17,14 +17,18 @@ export class TriggerTimes {
     const key = keyOf(service);
     const before = this.#seen.get(key);
     const created = service.metadata.creationTimestamp;
-    const times = new Map<string, string>();
-    let earliest: string | undefined;
+    const times = before?.pods ?? new Map<string, string>(); // of ten thousand pods one has changed
+    let earliest: string | undefined, there = 0;
     for (const pod of pods) {
       const at = podCondition(pod, "Ready")?.lastTransitionTime;
       if (at === undefined) continue;
+      there++;
+      const was = times.get(pod.metadata.name);
+      if (at === was) continue;
       times.set(pod.metadata.name, at);
-      if (at > (before?.pods.get(pod.metadata.name) ?? "") && (earliest === undefined || at < earliest)) earliest = at;
+      if (at > (was ?? "") && (earliest === undefined || at < earliest)) earliest = at;
     }
+    if (times.size > there) forgetOthers(times, pods);
     this.#seen.set(key, { service: created, pods: times });
     if (before === undefined) return created;
     if (created > before.service && (earliest === undefined || created < earliest)) earliest = created;
@@ -32,4 +36,9 @@ export class TriggerTimes {
   }
 
   forget(key: ObjectKey): void { this.#seen.delete(key); }
+}
+
+function forgetOthers(times: Map<string, string>, pods: readonly Readonly<Pod>[]): void {
+  const there = new Set(pods.filter((pod) => podCondition(pod, "Ready")?.lastTransitionTime !== undefined).map(({ metadata }) => metadata.name));
+  for (const name of times.keys()) if (!there.has(name)) times.delete(name);
 }

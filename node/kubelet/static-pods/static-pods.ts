@@ -50,8 +50,9 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
     const returned = names.filter((name) => known.get(name)?.pod && seen?.get(name) === "made"); // it went, and came again: so does its pod
     for (const name of returned) known.delete(name);
     if (returned.length > 0) onChange(withoutNamesakes(names));
-    let changed = [...known.keys()].some((name) => !names.includes(name));
-    for (const name of known.keys()) if (!names.includes(name)) known.delete(name);
+    let changed = false;
+    const there = new Set(names);
+    for (const name of known.keys()) if (!there.has(name)) changed = known.delete(name);
     for (const name of names) {
       const content = await contentOf(join(directory, name));
       const before = known.get(name);
