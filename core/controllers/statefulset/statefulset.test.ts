@@ -235,6 +235,19 @@ test("a pod that was written by another meanwhile is put right all the same, and
     expect(api.all(EVENTS).map(({ reason }) => reason)).not.toContain("FailedUpdate");
   }));
 
+test("of which revision the first pods are is told, though the template has changed before it could be", () =>
+  run({ replicas: 2, podManagementPolicy: "Parallel", updateStrategy: { type: "RollingUpdate", rollingUpdate: { partition: 2 } } }, () => "ready", async (api, call) => {
+    let conflicts = 0;
+    api.fail = ({ method, path }) => {
+      if (method !== "PUT" || !path.endsWith("/statefulsets/db/status") || conflicts++ > 0) return undefined;
+      void api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec: { template: { spec: { containers: [{ name: "c", image: "two" }] } } } }, call);
+      return conflict({ group: "apps", resource: "statefulsets" }, "db", "the object has been modified");
+    };
+    const told = await eventually(() => now(api)?.status, (status) => status?.observedGeneration === 2 && status.readyReplicas === 2);
+    const imageOf = (name: string | undefined) => JSON.stringify(api.all(CONTROLLER_REVISIONS).find(({ metadata }) => metadata.name === name)?.data).match(/"image":"(\w+)"/)?.[1];
+    expect([imageOf(told!.currentRevision), imageOf(told!.updateRevision), told!.currentReplicas]).toEqual(["one", "two", 2]);
+  }));
+
 test.each([[-1, [1, 2, 3, 4]], [0, [4]], [1, [3, 4]]])("of a history limit of %i the revisions %j are left", (revisionHistoryLimit, left) =>
   run({ replicas: 1, revisionHistoryLimit }, () => "ready", async (api, call) => {
     for (const [i, image] of ["one", "two", "three", "four"].entries()) {

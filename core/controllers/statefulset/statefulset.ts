@@ -6,11 +6,11 @@
  * API:    https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/
  * Source: kubernetes v1.36 pkg/controller/statefulset
  */
-import type { ControllerRevision, StatefulSet } from "../../api/gen/apps.v1.ts";
+import type { ControllerRevision, StatefulSet, StatefulSetStatus } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import { controllerOf, isDeleting, keyOf, labelsOf, type ObjectKey } from "../../api/meta/object-meta.ts";
-import { isNamespaceTerminating } from "../../api/meta/status-error.ts";
+import { isConflict, isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import type { Labels, Metrics } from "../../observe/metrics.ts";
 import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { candidatesFor, claim } from "../claim.ts";
@@ -28,6 +28,9 @@ import { stepControl } from "./step-control.ts";
 
 type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
+
+/** Source: kubernetes v1.36 client-go/util/retry/util.go DefaultRetry */
+const STATUS_WRITES_MAX = 5;
 
 const SETS_BY_SELECTOR = bySelector<StatefulSet>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 
@@ -77,7 +80,7 @@ export function statefulSetController({ client, informers, events, clock, metric
       const after: World = { ...world, pods: await read(), nowMs: clock.nowMs() };
       tell?.(key, after);
       const status = statefulStatus(after, set.status?.collisionCount ?? 0);
-      if (!sameValue(status, set.status ?? {})) await sets.caughtUp([await setClient.updateStatus({ ...set, status }, { signal })], signal);
+      if (!sameValue(status, set.status ?? {})) await sets.caughtUp([await tellStatus(set, status, signal)], signal);
       const inUse = new Set([current.name, update.name, ...after.pods.map(revisionOf)]);
       const unused = history.old.filter(({ metadata }) => !inUse.has(metadata.name));
       await trimHistory(unused, { limit: set.spec.revisionHistoryLimit ?? 10, inUse: () => false, client: revisionClient, signal });
@@ -86,6 +89,20 @@ export function statefulSetController({ client, informers, events, clock, metric
       return againInMs === undefined ? undefined : { againInMs };
     },
   };
+
+  /** Whatever somebody else has written meanwhile: nothing else says of which revision the pods were made, and that of the template may be another by now. */
+  async function tellStatus(set: Set, status: StatefulSetStatus, signal: AbortSignal): Promise<StatefulSet> {
+    let latest = set;
+    for (let tries = 1; ; tries++) {
+      try {
+        return await setClient.updateStatus({ ...latest, status }, { signal });
+      } catch (error) {
+        if (!isConflict(error) || tries === STATUS_WRITES_MAX) throw error;
+        latest = await setClient.get(set, { signal });
+        if (latest.metadata.uid !== set.metadata.uid) throw error;
+      }
+    }
+  }
 
   async function historyOf(set: Set, own: readonly Readonly<ControllerRevision>[], signal: AbortSignal): Promise<History> {
     const collisionCount = set.status?.collisionCount ?? 0;
