@@ -287,6 +287,7 @@ test("a pod that has its volume goes on while the driver is away, also where the
 test("what a driver does not tell of a volume is zero; of one of which it tells nothing there are no figures", () => {
   const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
   expect(figuresOf({ usage: [{ unit: "BYTES", total: 9, used: 2 }, { unit: "UNKNOWN", total: 5 }] }, false)).toEqual({ ...none, capacityBytes: 9, usedBytes: 2 });
+  expect(figuresOf({ usage: [{ unit: "BYTES", total: -7, available: -1, used: 2 }] }, false)).toEqual({ ...none, usedBytes: 2 }); // nobody reads a summary with a figure below zero
   expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }, false), figuresOf({}, false), figuresOf({ volume_condition: { abnormal: true } }, false)]).toEqual([{ ...none, inodesFree: 3 }, undefined, undefined]);
   expect([figuresOf({ volume_condition: { abnormal: true, message: "sick" } }, true), figuresOf({}, true)]).toEqual([{ ...none, health: { abnormal: true, message: "sick" } }, { ...none, health: { abnormal: false, message: "" } }]);
 });

@@ -193,6 +193,33 @@ test("a hundred thousand devices are counted, chosen from and written down; one 
   await ended;
 });
 
+test("a plugin that tells the same again and again is heard once", async () => {
+  const stop = new AbortController();
+  const device = (ID: string, health = "Healthy") => ({ ID, health, topology: { nodes: [{ ID: 1 }] } });
+  const talker = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "talker.sock"), methods, log: silentLog,
+    calls: { "DevicePlugin/GetDevicePluginOptions": () => ({}) },
+    streams: { "DevicePlugin/ListAndWatch": async function* () {
+      for (let i = 0; i < 100; i++) yield { devices: i % 2 === 0 ? [device("a"), device("b")] : [device("b"), device("a")] };
+      yield { devices: [device("a"), device("b", "Unhealthy")] };
+      yield { devices: [] };
+      await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve()));
+    } },
+  });
+  const told: unknown[] = [];
+  const manager: DeviceManager = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => void told.push(manager.counts().get(RESOURCE)) });
+  const ended = runAll([...manager.parts, talker], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "talker.sock")), Boolean);
+  const kubelet = rpcClient<Methods>({ socket: join(dataDir, "device-plugins", "kubelet.sock"), methods, nowMs: Date.now });
+  await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "talker.sock", resource_name: RESOURCE });
+  kubelet.close();
+  await eventually(() => manager.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 0);
+  await eventually(() => told.length, (times) => times >= 3);
+  expect(told).toEqual([[2, 2], [2, 1], [0, 0]].map(([capacity, allocatable]) => ({ capacity, allocatable, given: 0 })));
+  stop.abort();
+  await ended;
+});
+
 test("devices near the processors come first, and hints say where there are enough", () => {
   const devices = [["a", 0], ["b", 1], ["c", 1], ["d", 0], ["e", undefined]].map(([id, node]) => ({ id: id as string, healthy: true, numaNodes: node === undefined ? [] : [node as number] }));
   const free = { resource: RESOURCE, devices, taken: new Set<string>(), lent: new Set<string>() };

@@ -93,10 +93,13 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
   async function follow(plugin: NonNullable<Known["plugin"]>, client: RpcClient<Methods>, signal: AbortSignal): Promise<void> {
     const { resource } = plugin;
     const isCurrent = (): boolean => table.get(resource)?.plugin === plugin;
+    let before: ReadonlyMap<string, KnownDevice> | undefined;
     try {
       for await (const { devices = [] } of client.stream("DevicePlugin/ListAndWatch", {}, signal)) {
         if (!isCurrent()) return;
         const told = new Map(devices.map(({ ID = "", health, topology }) => [ID, { id: ID, healthy: health === "Healthy", numaNodes: (topology?.nodes ?? []).map((node) => node.ID ?? 0) }])); // one that is told of twice is one
+        if (before && isSame(before, told)) continue; // some tell them every second: that is neither news for the cluster nor for the disk
+        before = told;
         table.set(resource, { plugin, devices: told, endedAtMs: undefined });
         log.info("devices of a plugin", { resource, devices: told.size, healthy: told.values().filter(({ healthy }) => healthy).toArray().length });
         onChange();
@@ -176,4 +179,12 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     wantsPreStart: (resource) => preparing.has(resource),
     resources: () => [...table.keys()],
   };
+}
+
+/** In whatever order. */
+function isSame(before: ReadonlyMap<string, KnownDevice>, now: ReadonlyMap<string, KnownDevice>): boolean {
+  return before.size === now.size && now.values().every(({ id, healthy, numaNodes }) => {
+    const old = before.get(id);
+    return old?.healthy === healthy && old.numaNodes.length === numaNodes.length && old.numaNodes.every((node, i) => node === numaNodes[i]);
+  });
 }
