@@ -96,7 +96,7 @@ function isEndless(answer: Answer): boolean {
 async function taken({ pieces }: Slowly, breathe: Breathe): Promise<readonly Piece[]> {
   const all: Piece[] = [];
   for (const piece of pieces) {
-    all.push(piece);
+    all.push(typeof piece === "string" ? Buffer.from(piece) : piece); // to count the bytes of all of them at once would be a long piece of work again
     const turn = breathe();
     if (turn) await turn;
   }
