@@ -105,11 +105,9 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
   }
 
   function replace(udp: UdpSocket, at: Open, address: Address): void {
-    udp.close();
     log.debug("a DNS socket has had more questions than can be taken, and is opened again", { ...address });
-    setImmediate(() => {
-      if (!at.isClosed) openUdp(at, address).catch((error: unknown) => failed(at, address, error as NodeJS.ErrnoException));
-    });
+    openUdp(at, address).catch((error: unknown) => failed(at, address, error as NodeJS.ErrnoException));
+    udp.close();
   }
 
   function failed(at: Open, { address, port }: Address, error: NodeJS.ErrnoException): void {
