@@ -11,6 +11,7 @@ import { createSocket, type RemoteInfo, type Socket as UdpSocket } from "node:dg
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
 import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { acceptInTurns } from "../net/accept-in-turns.ts";
 import type { Log } from "../observe/log.ts";
 
 export interface Address { readonly address: string; readonly port: number }
@@ -123,7 +124,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
 
   async function listen({ address, port }: Address): Promise<Open> {
     const connections = new Set<Socket>();
-    const tcp = createServer((socket) => {
+    const tcp = acceptInTurns(createServer((socket) => {
       if (!mayAsk(socket.remoteAddress ?? "")) return void socket.destroy();
       const [first] = connections;
       if (first && connections.size >= CONNECTIONS_MAX) {
@@ -134,7 +135,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
       socket.on("close", () => connections.delete(socket));
       socket.on("error", () => socket.destroy());
       serve(socket);
-    });
+    }));
     const one: Open = { udp: new Set(), tcp, connections, isClosed: false };
     try {
       await new Promise<void>((resolve, reject) => { // before the others: there can be but one of these
