@@ -3,7 +3,7 @@ import { checkRoute, type Convertible, MEDIA_TYPES, negotiateOutput, type Output
 import {
   AGGREGATED_PARAMETERS, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
-import type { ResourceRow, ServedGroupVersion } from "../api/schema/resources.ts";
+import type { ServedGroupVersion } from "../api/schema/resources.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { encodeJson } from "../api/codec/json.ts";
 import { cborCodec } from "../api/codec/cbor/codec.ts";
