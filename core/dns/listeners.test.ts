@@ -102,3 +102,50 @@ test("an address that is not there yet, as the pod network's when a machine boot
   close();
   await open.close();
 });
+
+test("of many questions that come at once those wait that there is no time for: others have their turn, and all are answered", async () => {
+  const { port, close } = await free();
+  close();
+  let upMs = 0, others = 0, isOver = false;
+  const worked: number[] = []; // by turns that others had before
+  const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message) {
+    upMs += 4;
+    worked[others] = (worked[others] ?? 0) + 1;
+    return message;
+  } });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const client = await free(), answers = new Set<number>();
+  const all = new Promise<void>((resolve) => client.socket.on("message", (message) => { if (answers.add(message[0]!).size === 100) resolve(); }));
+  for (let i = 0; i < 100; i++) client.socket.send(Uint8Array.of(i), port, "127.0.0.1");
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  turn();
+  await all;
+  isOver = true;
+  expect(Math.max(...worked.filter(Boolean))).toBeLessThanOrEqual(4);
+  client.close();
+  await open.close();
+});
+
+test("who asks without end is not listened to without end: others have their turn, and the next who asks has his answer", async () => {
+  const { port, close } = await free();
+  close();
+  let upMs = 0, others = 0;
+  const taken: number[] = []; // by turns that others had before
+  const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, respond: async (message) => message, mayAsk() {
+    upMs += 5;
+    taken[others] = (taken[others] ?? 0) + 1;
+    return true;
+  } });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const client = await free();
+  for (let i = 0; i < 200; i++) client.socket.send(Uint8Array.of(1), port, "127.0.0.1");
+  const turn = (): void => { if (++others < 1000) setImmediate(turn); };
+  turn();
+  const answer = new Promise<void>((resolve) => client.socket.on("message", (message) => { if (message[0] === 2) resolve(); }));
+  const again = setInterval(() => void client.socket.send(Uint8Array.of(2), port, "127.0.0.1"), 20); // what waited in the closed socket is lost
+  await answer;
+  clearInterval(again);
+  expect(Math.max(...taken.filter(Boolean))).toBeLessThanOrEqual(22); // of two sockets eleven each
+  client.close();
+  await open.close();
+});

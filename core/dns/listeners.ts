@@ -1,12 +1,17 @@
 /**
  * Sockets on which questions arrive: UDP and TCP for each address. An address that is not there (yet), or a port that is taken, is tried again at the next update.
  *
+ * Datagrams are taken as long as more come, before anybody else has a turn: one that asks without end would hold the whole process. What comes when a slice of time is used up waits for the next;
+ * where there is still more a while later, the socket is closed, and a new one takes its place. Beside it another has the same address, so that nobody finds it closed.
+ *
  * TCP connections are few, short and bounded, closed when quiet; whoever comes when there are too many takes the place of who came first, so that none who only holds on keeps others out.
  * Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
  */
-import { createSocket, type Socket as UdpSocket } from "node:dgram";
+import { createSocket, type RemoteInfo, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
+import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { acceptInTurns } from "../net/accept-in-turns.ts";
 import type { Log } from "../observe/log.ts";
 
 export interface Address { readonly address: string; readonly port: number }
@@ -22,20 +27,27 @@ export interface ListenerDeps {
 const CONNECTIONS_MAX = 256;
 const QUIET_MS = 10_000;
 const QUESTIONS_MAX = 16;
-/** Datagrams being answered at the same time: most are answered at once, so only forwarded ones add up. */
+/** Datagrams that wait or are being answered at the same time: most are answered at once, so only forwarded ones add up. */
 const DATAGRAMS_MAX = 2000;
+/** How long a socket may take datagrams while nobody else's turn comes: what the kernel keeps for us is taken in a few. */
+const TAKING_MS_MAX = 50;
+/** Of one address, where the system lets several have it. */
+const SOCKETS = process.platform === "linux" ? 2 : 1;
 /** When a machine boots, the pod network has its address a moment after DNS wants it. */
 const ADDRESS_COMES_MS = 30_000;
 
 /** What the kernel reports on our socket when an answer came back undelivered. */
 const CLIENT_GONE = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"];
 
-interface Open { readonly udp: UdpSocket; readonly tcp: Server; readonly connections: Set<Socket> }
+interface Open { readonly udp: Set<UdpSocket>; readonly tcp: Server; readonly connections: Set<Socket>; isClosed: boolean }
+interface Datagram { readonly message: Uint8Array; readonly from: RemoteInfo; readonly at: Open }
 
 export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps) {
   const open = new Map<string, Open>();
   const failing = new Map<string, { readonly sinceMs: number; isTold: boolean }>();
-  let busy = 0;
+  const waiting: Datagram[] = [];
+  const breathe = breather(clock);
+  let busy = 0, isAnswering = false;
 
   async function answer(message: Uint8Array, proto: "udp" | "tcp"): Promise<Uint8Array | undefined> {
     try {
@@ -46,26 +58,73 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     }
   }
 
-  function send(udp: UdpSocket, reply: Uint8Array, to: { readonly address: string; readonly port: number }): void {
+  function send({ udp }: Open, reply: Uint8Array, to: { readonly address: string; readonly port: number }): void {
     try {
-      udp.send(reply, to.port, to.address, () => undefined); // the client may be gone
+      const [any] = udp;
+      if (any) any.send(reply, to.port, to.address, () => undefined); // the client may be gone
+      else log.debug("the DNS socket was closed before its answer was there");
     } catch (error) {
       log.debug("the DNS socket was closed before its answer was there", { error });
     }
   }
 
-  async function listen({ address, port }: Address): Promise<Open> {
-    const udp = createSocket(isIPv6(address) ? "udp6" : "udp4");
-    udp.on("message", (message, from) => {
-      if (from.port === 0 || !mayAsk(from.address) || busy >= DATAGRAMS_MAX) return; // port 0: an answer could go nowhere
+  /** Each at once while there is time; then others have their turn. */
+  async function answerWaiting(): Promise<void> {
+    if (isAnswering) return;
+    isAnswering = true;
+    while (waiting.length > 0) {
+      const turn = breathe();
+      if (turn) await turn;
+      const { message, from, at } = waiting.shift()!;
       busy++;
-      void answer(Uint8Array.from(message), "udp").then((reply) => {
+      void answer(message, "udp").then((reply) => {
         busy--;
-        if (reply && !signal.aborted) send(udp, reply, from);
+        if (reply && !signal.aborted) send(at, reply, from);
       });
+    }
+    isAnswering = false;
+  }
+
+  async function openUdp(at: Open, { address, port }: Address): Promise<void> {
+    const udp = createSocket({ type: isIPv6(address) ? "udp6" : "udp4", reusePort: SOCKETS > 1 });
+    at.udp.add(udp);
+    let sinceMs: number | undefined; // nobody else has had a turn
+    udp.on("message", (message, from) => {
+      if (from.port !== 0 && mayAsk(from.address) && waiting.length + busy < DATAGRAMS_MAX) { // port 0: an answer could go nowhere
+        waiting.push({ message: Uint8Array.from(message), from, at });
+        void answerWaiting();
+      }
+      if (sinceMs === undefined) setImmediate(() => { sinceMs = undefined; });
+      sinceMs ??= clock.uptimeMs();
+      if (clock.uptimeMs() - sinceMs >= TAKING_MS_MAX && at.udp.delete(udp)) replace(udp, at, { address, port });
     });
+    await new Promise<void>((resolve, reject) => {
+      udp.once("error", reject);
+      udp.bind(port, address, () => resolve());
+    });
+    udp.on("error", (error) => failed(at, { address, port }, error));
+  }
+
+  function replace(udp: UdpSocket, at: Open, address: Address): void {
+    log.debug("a DNS socket has had more questions than can be taken, and is opened again", { ...address });
+    openUdp(at, address).catch((error: unknown) => failed(at, address, error as NodeJS.ErrnoException));
+    udp.close();
+  }
+
+  function failed(at: Open, { address, port }: Address, error: NodeJS.ErrnoException): void {
+    if (at.isClosed) return;
+    if (error.code !== undefined && CLIENT_GONE.includes(error.code)) {
+      log.debug("a client did not wait for its answer", { address, port, error });
+      return;
+    }
+    log.warn("the DNS socket failed, opening it again", { address, port, error });
+    close(at);
+    open.delete(keyOf({ address, port }));
+  }
+
+  async function listen({ address, port }: Address): Promise<Open> {
     const connections = new Set<Socket>();
-    const tcp = createServer((socket) => {
+    const tcp = acceptInTurns(createServer((socket) => {
       if (!mayAsk(socket.remoteAddress ?? "")) return void socket.destroy();
       const [first] = connections;
       if (first && connections.size >= CONNECTIONS_MAX) {
@@ -76,32 +135,19 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
       socket.on("close", () => connections.delete(socket));
       socket.on("error", () => socket.destroy());
       serve(socket);
-    });
+    }));
+    const one: Open = { udp: new Set(), tcp, connections, isClosed: false };
     try {
-      await new Promise<void>((resolve, reject) => {
-        udp.once("error", reject);
-        udp.bind(port, address, () => resolve());
-      });
-      await new Promise<void>((resolve, reject) => {
+      await new Promise<void>((resolve, reject) => { // before the others: there can be but one of these
         tcp.once("error", reject);
         tcp.listen(port, address, () => resolve());
       });
+      for (let i = 0; i < SOCKETS; i++) await openUdp(one, { address, port });
     } catch (error) {
-      close({ udp, tcp, connections });
+      close(one);
       throw error;
     }
-    const one: Open = { udp, tcp, connections };
-    const failed = (error: NodeJS.ErrnoException): void => {
-      if (error.code !== undefined && CLIENT_GONE.includes(error.code)) {
-        log.debug("a client did not wait for its answer", { address, port, error });
-        return;
-      }
-      log.warn("the DNS socket failed, opening it again", { address, port, error });
-      close(one);
-      open.delete(keyOf({ address, port }));
-    };
-    udp.on("error", failed);
-    tcp.on("error", failed);
+    tcp.on("error", (error) => failed(one, { address, port }, error));
     return one;
   }
 
@@ -137,14 +183,18 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     });
   }
 
-  function close({ udp, tcp, connections }: Open): void {
-    try {
-      udp.close();
-    } catch (error) {
-      log.debug("a DNS socket was closed already", { error });
+  function close(one: Open): void {
+    one.isClosed = true;
+    for (const udp of one.udp) {
+      try {
+        udp.close();
+      } catch (error) {
+        log.debug("a DNS socket was closed already", { error });
+      }
     }
-    tcp.close();
-    for (const socket of connections) socket.destroy();
+    one.udp.clear();
+    one.tcp.close();
+    for (const socket of one.connections) socket.destroy();
   }
 
   return {

@@ -23,6 +23,7 @@ import { aborted } from "../lifecycle/aborted.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
+import { acceptInTurns } from "./accept-in-turns.ts";
 import { type Connection, type ConnectionLimits, Connections, type Tracked } from "./connections.ts";
 import { notTls } from "./not-tls.ts";
 import { lastResponse, oddRequest } from "./odd-requests.ts";
@@ -123,7 +124,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   const connections = new Connections(limits, { clock, log });
   const h1 = http1Server(), h2 = http2Server();
   const secure = security && security !== "elsewhere" ? secureListener(security) : undefined;
-  const listener: net.Server = secure ?? net.createServer(accept);
+  const listener: net.Server = acceptInTurns(secure ?? net.createServer(accept), { clock });
   let opening: Tracked | undefined; // whose "session" event comes while its socket is handed over: the session itself does not tell
 
   function secureListener({ tls: material, certificateFor, handshakeFailed }: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed">): tls.Server {

@@ -8,6 +8,7 @@
  */
 import { createServer, type RequestListener } from "node:http";
 import * as net from "node:net";
+import { acceptInTurns } from "./accept-in-turns.ts";
 import { requestTurns } from "./request-turns.ts";
 
 export type SmallServer = net.Server & { closeAllConnections(): void };
@@ -31,7 +32,7 @@ export function smallServer(listener: RequestListener): SmallServer {
     }
     listener(request, response);
   });
-  const server = net.createServer((socket) => {
+  const server = acceptInTurns(net.createServer((socket) => {
     socket.on("error", () => socket.destroy());
     const [first] = open.keys();
     if (first && open.size >= CONNECTIONS_MAX) {
@@ -44,7 +45,7 @@ export function smallServer(listener: RequestListener): SmallServer {
     socket.on("close", () => open.delete(socket));
     parsing.emit("connection", socket);
     one.next = requestTurns(socket, () => one.underWay).next;
-  });
+  }));
   parsing.on("error", (error) => server.emit("error", error));
   return Object.assign(server, { closeAllConnections: () => { for (const socket of open.keys()) socket.destroy(); } });
 }

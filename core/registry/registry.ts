@@ -3,7 +3,7 @@
  *
  * Versions of one resource share a ResourceStore, which keeps objects in one of them; the others are converted on the way in and out.
  */
-import { formatApiVersion } from "../api/meta/gvk.ts";
+import { formatApiVersion, type GroupVersion } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { canonicalOwn, canonicalSent } from "../api/schema/canonical.ts";
 import { declaredDefaults } from "../api/schema/declared-defaults.ts";
@@ -55,6 +55,8 @@ interface Deps {
   readonly ruleMeter?: RuleMeter | undefined;
 }
 
+interface Rows { readonly all: readonly ResourceRow[]; readonly byVersion: ReadonlyMap<string, readonly ResourceRow[]> }
+
 export class Registry {
   readonly #deps: Deps;
   readonly #served = new Map<string, ServedResource>();
@@ -65,6 +67,8 @@ export class Registry {
   /** Of group/resource. */
   readonly #builtInStores: ReadonlySet<string>;
   readonly #custom = new Map<string, { readonly keys: readonly string[]; readonly retire: AbortController }>();
+  /** Asked for by every group there is, of which there may be hundreds. Undefined: a resource was added or removed. */
+  #rows: Rows | undefined;
   #changes = 0;
   readonly #listeners = new Set<() => void>();
 
@@ -110,8 +114,15 @@ export class Registry {
     return [...this.rows(), ...[...this.#withheld.values()].map(({ row }) => row)];
   }
 
-  rows(): readonly ResourceRow[] {
-    return [...this.#served.values()].map(({ row }) => row);
+  rows(): readonly ResourceRow[] { return this.#rowsNow.all; }
+
+  /** Those of one version of a group. */
+  rowsOf(groupVersion: GroupVersion): readonly ResourceRow[] { return this.#rowsNow.byVersion.get(formatApiVersion(groupVersion)) ?? []; }
+
+  get #rowsNow(): Rows {
+    if (this.#rows) return this.#rows;
+    const all = [...this.#served.values()].map(({ row }) => row);
+    return (this.#rows = { all, byVersion: Map.groupBy(all, formatApiVersion) });
   }
 
   served(): Iterable<ServedResource> {
@@ -151,6 +162,7 @@ export class Registry {
       }, definition, this.#deps);
       if (version.storage && !this.isBuiltIn(group, names.plural)) this.#stores.set(`${group}/${names.plural}`, store);
       keys.push(key);
+      this.#rows = undefined;
       (version.served && !this.#builtInGroups.has(group) ? this.#served : this.#withheld).set(key, {
         row, apiVersion, definition, store, custom,
         toStorage: (object) => object,
@@ -177,6 +189,7 @@ export class Registry {
     const known = this.#custom.get(`${group}/${plural}`);
     if (!known) return undefined;
     for (const key of known.keys) {
+      this.#rows = undefined;
       this.#served.delete(key);
       this.#withheld.delete(key);
     }
@@ -195,6 +208,7 @@ export class Registry {
     const type = builtInFacts.typeOf({ ...home, kind: row.kind });
     const { statusDefaults } = resource;
     const statusType = statusDefaults && type?.field("status")?.type;
+    this.#rows = undefined;
     this.#served.set(`${row.group}/${row.version}/${row.plural}`, {
       row,
       apiVersion,

@@ -77,6 +77,9 @@ export interface RawAnswer {
 /** What is long work to write: it is written as it is taken, and others have their turn meanwhile. */
 export interface Slowly { readonly pieces: Iterable<string | Uint8Array> }
 
+/** What ends when somebody ends it. */
+export function isStream(body: RawAnswer["body"]): body is Readable { return !(typeof body === "string" || body instanceof Uint8Array || isSlowly(body)); }
+
 export function isSlowly(body: RawAnswer["body"]): body is Slowly { return typeof body === "object" && "pieces" in body; }
 
 export interface PassedOn {

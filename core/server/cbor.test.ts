@@ -5,7 +5,7 @@ import { readCbor } from "../api/codec/cbor/items.ts";
 import { cborValue } from "../api/codec/cbor/values.ts";
 import { CborWriter } from "../api/codec/cbor/writer.ts";
 import { ANONYMOUS } from "../api/request/user.ts";
-import { builtInResources } from "../api/schema/resources.ts";
+import { builtInResources, type ResourceRow } from "../api/schema/resources.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RawAnswer } from "./answer.ts";
 import { discoveryPaths } from "./discovery.ts";
@@ -132,7 +132,7 @@ test("which is liked best is given; without the gate there is none, and it is sa
 });
 
 test.each<[string, number | undefined]>([["/api/v1", 200], ["/apis/apps/v1", 200], ["/api", undefined], ["/apis", undefined], ["/apis/apps", undefined]])("what there is, at %s", async (path, code) => {
-  const paths = discoveryPaths({ rows: () => builtInResources.rows(), changes: 0 } as unknown as Registry, "127.0.0.1:6443");
+  const paths = discoveryPaths({ rows: () => builtInResources.rows(), rowsOf: ({ group, version }: ResourceRow) => builtInResources.rows().filter((row) => row.group === group && row.version === version), changes: 0 } as unknown as Registry, "127.0.0.1:6443");
   const asked = async (): Promise<RawAnswer> => (await paths({ method: "GET", path, query: new URLSearchParams(), cbor: true, header: (name: string) => (name === "accept" ? CBOR : undefined) } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer;
   if (code === undefined) return expect(asked()).rejects.toThrow(/application\/json, application\/yaml, application\/vnd.kubernetes.protobuf$/);
   const { status, headers, body } = await asked();

@@ -2,14 +2,14 @@ import { expect, test } from "vitest";
 import { protobufCodec } from "../api/codec/protobuf.ts";
 import { parseYaml } from "../api/codec/yaml.ts";
 import { ANONYMOUS } from "../api/request/user.ts";
-import { builtInResources } from "../api/schema/resources.ts";
+import { builtInResources, type ResourceRow } from "../api/schema/resources.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RawAnswer } from "./answer.ts";
 import { answeredObject } from "./answered-object.ts";
 import { discoveryPaths } from "./discovery.ts";
 import type { ServerRequest } from "./request.ts";
 
-const paths = discoveryPaths({ rows: () => builtInResources.rows(), changes: 0 } as unknown as Registry, "127.0.0.1:6443");
+const paths = discoveryPaths({ rows: () => builtInResources.rows(), rowsOf: ({ group, version }: ResourceRow) => builtInResources.rows().filter((row) => row.group === group && row.version === version), changes: 0 } as unknown as Registry, "127.0.0.1:6443");
 const ask = async (method: string, path: string, accept = "") => (await paths({ method, path, query: new URLSearchParams(), header: (name: string) => (name === "accept" ? accept : undefined) } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
 
 test.each(["/api", "/api/v1", "/apis/apps/v1", "/apis/apiregistration.k8s.io"])("%s is read and nothing else", async (path) => {

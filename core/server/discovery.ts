@@ -3,7 +3,7 @@ import { checkRoute, type Convertible, MEDIA_TYPES, negotiateOutput, type Output
 import {
   AGGREGATED_PARAMETERS, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
-import type { ResourceRow, ServedGroupVersion } from "../api/schema/resources.ts";
+import type { ServedGroupVersion } from "../api/schema/resources.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { encodeJson } from "../api/codec/json.ts";
 import { cborCodec } from "../api/codec/cbor/codec.ts";
@@ -29,7 +29,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
     const changes = registry.changes + (foreign?.changes ?? 0);
     if (known?.changes === changes) return known;
     const versions = allVersions(registry, foreign).filter(({ group }) => (group === "") === core);
-    const document = groupDiscoveryList(versions.map((version) => ({ rows: rowsOf(registry, version), ...version })));
+    const document = groupDiscoveryList(versions.map((version) => ({ rows: registry.rowsOf(version), ...version })));
     const made = { changes, document, etag: etagOf(document) };
     aggregated.set(String(core), made);
     return made;
@@ -73,7 +73,7 @@ function isRoute(registry: Registry, [root, ...named]: readonly string[]): boole
 }
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
-  const rows = rowsOf(registry, wanted);
+  const rows = registry.rowsOf(wanted);
   return rows.length === 0 ? undefined : answer(request, apiResourceList(wanted, rows), request.cbor === true && isBuiltInVersion(registry, wanted));
 }
 
@@ -97,10 +97,6 @@ function encoded({ encoding, pretty }: Pick<Output, "encoding" | "pretty">, docu
       return protobufCodec.encode({ ...document, apiVersion: apiVersion || "v1", kind }, { ...parseApiVersion(apiVersion), kind });
     }
   }
-}
-
-function rowsOf(registry: Registry, { group, version }: { readonly group: string; readonly version: string }): ResourceRow[] {
-  return registry.rows().filter((row) => row.group === group && row.version === version);
 }
 
 /** With those that other servers serve, in place of our own of that name. */

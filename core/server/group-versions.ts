@@ -14,8 +14,7 @@ export function groupVersions(registry: Registry): ServedGroupVersion[] {
 
 /** Whether it is one of `builtInVersions`. */
 export function isBuiltInVersion(registry: Registry, wanted: Pick<ServedGroupVersion, "group" | "version">): boolean {
-  const isIt = ({ group, version }: Pick<ServedGroupVersion, "group" | "version">): boolean => group === wanted.group && version === wanted.version;
-  return builtInResources.everyGroupVersion().some(isIt) && registry.rows().some(isIt);
+  return builtInResources.everyGroupVersion().some(({ group, version }) => group === wanted.group && version === wanted.version) && registry.rowsOf(wanted).length > 0;
 }
 
 /** Those served: each has a resource. */

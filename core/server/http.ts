@@ -13,7 +13,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { cutOff } from "../net/cut-off.ts";
 import type { Connection } from "../net/connections.ts";
 import type { Log } from "../observe/log.ts";
-import { type Answer, isSlowly, type Slowly, type WatchAnswer } from "./answer.ts";
+import { type Answer, isSlowly, isStream, type Slowly, type WatchAnswer } from "./answer.ts";
 import { BodySender } from "./body-sender.ts";
 import type { ColumnTexts } from "./column-texts.ts";
 import { EventBytes } from "./event-bytes.ts";
@@ -90,13 +90,13 @@ async function serve(deps: Front, { request, response, connection }: Exchange, {
 
 /** What ends only when somebody ends it. */
 function isEndless(answer: Answer): boolean {
-  return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || !(typeof answer.body === "string" || answer.body instanceof Uint8Array || isSlowly(answer.body))));
+  return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || isStream(answer.body)));
 }
 
 async function taken({ pieces }: Slowly, breathe: Breathe): Promise<readonly Piece[]> {
   const all: Piece[] = [];
   for (const piece of pieces) {
-    all.push(piece);
+    all.push(typeof piece === "string" ? Buffer.from(piece) : piece); // to count the bytes of all of them at once would be a long piece of work again
     const turn = breathe();
     if (turn) await turn;
   }

@@ -11,7 +11,7 @@ import type { ApiObject } from "../api/meta/object-meta.ts";
 import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../client/transport.ts";
-import { type Answer, isSlowly, type ListAnswer, type RawAnswer } from "./answer.ts";
+import { type Answer, isSlowly, isStream, type ListAnswer, type RawAnswer } from "./answer.ts";
 import { requestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 import type { Handler } from "./scope.ts";
@@ -28,7 +28,7 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
 
     async *watch(request) {
       const answer = await handler(serverRequest(request, caller));
-      if (answer.type === "raw" && answer.status === 200 && !(typeof answer.body === "string" || answer.body instanceof Uint8Array)) {
+      if (answer.type === "raw" && answer.status === 200 && isStream(answer.body)) {
         yield* eventsIn(answer.body);
         return;
       }

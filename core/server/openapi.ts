@@ -42,7 +42,7 @@ const FORMS_V3 = [JSON_FORM, ["protobuf", OPENAPI_V3_PROTOBUF], ["protobuf", OPE
 const FORMS_V2 = [JSON_FORM, ["protobuf", OPENAPI_V2_PROTOBUF_OLD], ["protobuf", OPENAPI_V2_PROTOBUF]] as const;
 
 export function openApiPaths({ clock, registry, version, cbor = false, descriptions, foreign }: Deps): PathHandler {
-  let documents: OpenApiDocuments | undefined;
+  const documents = new OpenApiDocuments({ versions: [], rows: [], custom: new Map() }, { version, cbor, descriptions, breather: () => breather(clock) });
   let changes = -1;
   const madeMs = new WeakMap<Uint8Array, number>();
 
@@ -56,18 +56,21 @@ export function openApiPaths({ clock, registry, version, cbor = false, descripti
   let told = { text: "", sinceMs: 0 };
 
   /** The aggregator, which tells it upstream, names no type. */
-  function indexAnswer(request: ServerRequest): Answer {
-    const text = JSON.stringify(current().index(foreign?.openApiIndex()));
+  async function indexAnswer(request: ServerRequest): Promise<Answer> {
+    const text = JSON.stringify((await current()).index(foreign?.openApiIndex()));
     if (text !== told.text) told = { text, sinceMs: clock.nowMs() };
     const contentType = "text/plain; charset=utf-8", headers = { ...RANGES, "last-modified": new Date(told.sinceMs).toUTCString() };
     return askedPart(request, { bytes: Buffer.from(text), contentType, etag: "", headers }) ?? raw(text, contentType, 200, headers);
   }
 
-  function current(): OpenApiDocuments {
-    const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) });
-    if (!documents) documents = new OpenApiDocuments(api(), { version, cbor, descriptions, breather: () => breather(clock) });
-    else if (changes !== registry.changes) documents.update(api());
-    changes = registry.changes;
+  async function current(): Promise<OpenApiDocuments> {
+    while (changes !== registry.changes) {
+      const now = registry.changes, api = { versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) };
+      await documents.hashSchemas(api);
+      if (changes === now) break; // another request was there first
+      documents.update(api);
+      changes = now;
+    }
     return documents;
   }
 
@@ -77,14 +80,14 @@ export function openApiPaths({ clock, registry, version, cbor = false, descripti
     if (path.startsWith(`${V3}/`)) {
       const place = path.slice(V3.length + 1);
       const form = formOf(request, FORMS_V3);
-      const document = await current().v3(place, form ?? "json");
+      const document = await (await current()).v3(place, form ?? "json");
       if (!document) return empty(404);
       return form === undefined ? notAcceptable() : answer(request, document, { modifiedMs: modifiedMs(document), v3: { place, nowMs: clock.nowMs() } });
     }
     if (path !== V2) return undefined;
     const form = formOf(request, FORMS_V2);
     if (form === undefined) return notAcceptable();
-    const document = await current().v2(form, foreign?.openApiV2());
+    const document = await (await current()).v2(form, foreign?.openApiV2());
     return answer(request, document, { modifiedMs: modifiedMs(document) });
   };
 }

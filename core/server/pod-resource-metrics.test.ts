@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { ANONYMOUS } from "../api/request/user.ts";
-import type { RawAnswer } from "./answer.ts";
+import type { RawAnswer, Slowly } from "./answer.ts";
 import { podResourceMetrics } from "./pod-resource-metrics.ts";
 import type { ServerRequest } from "./request.ts";
 
@@ -15,7 +15,7 @@ test("what pods ask for and may use, until they are over: upstream's series", as
     pod("over", { nodeName: "n1", containers: [container({ cpu: "1" })] }, "Succeeded"),
   ]);
   const answer = (await handler({ path: "/metrics/resources", header: () => undefined } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer;
-  expect(String(answer.body).split("\n").filter((line) => !line.startsWith("# HELP"))).toEqual([
+  expect([...(answer.body as Slowly).pieces].join("").split("\n").filter((line) => !line.startsWith("# HELP"))).toEqual([
     "# TYPE kube_pod_resource_limit gauge",
     'kube_pod_resource_limit{namespace="a",node="n1",pod="web",priority="0",resource="cpu",scheduler="default-scheduler",unit="cores"} 1.05',
     "# TYPE kube_pod_resource_request gauge",

@@ -8,6 +8,7 @@ import { type SecureContext, TLSSocket } from "node:tls";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
+import { acceptInTurns } from "../../core/net/accept-in-turns.ts";
 import { proxyBytes } from "../../core/net/proxy-bytes.ts";
 import { plainAddress } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -49,7 +50,7 @@ const NOTHING = Buffer.alloc(0);
 /** Its connections end with it. */
 export function passthroughServer({ host, door, port, named, router, ends, contextFor, web, upstreams, clock, log, connectionsMax = CONNECTIONS_MAX }: PassthroughOptions): Pick<Runnable, "run"> {
   const sockets = new Set<Socket>(), silent = new Set<Socket>(), stop = new AbortController(); // silent: those of `sockets` that have not said yet where they want to go
-  const server = createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
+  const server = acceptInTurns(createServer({ noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen: true }, (socket) => {
     sockets.add(socket.on("error", () => socket.destroy()).on("close", () => sockets.delete(socket)));
     if (sockets.size > connectionsMax) {
       const [first] = silent;
@@ -62,7 +63,7 @@ export function passthroughServer({ host, door, port, named, router, ends, conte
       log.debug("a connection could not be passed on", { error });
       socket.destroy();
     });
-  });
+  }), { clock });
 
   async function serve(socket: Socket): Promise<void> {
     const hello = named ? await helloOf(socket, { silent, clock }) : { name: "", bytes: NOTHING }, caller = { remoteAddress: plainAddress(socket.remoteAddress), secure: named, door, port };

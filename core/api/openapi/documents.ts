@@ -75,6 +75,17 @@ export class OpenApiDocuments {
     this.#api = api; this.#version = version; this.#cbor = cbor; this.#descriptions = descriptions; this.#facts = facts; this.#breather = breather;
   }
 
+  /** Before it is told what is served: of thousands of schemas others have their turn between two. */
+  async hashSchemas({ custom }: Pick<ServedApi, "custom">): Promise<void> {
+    const breathe = this.#breather();
+    for (const schema of custom.values()) {
+      if (this.#schemaHashes.has(schema)) continue;
+      this.#schemaHash(schema);
+      const turn = breathe();
+      if (turn) await turn;
+    }
+  }
+
   /** Drops the documents that are no longer true, and only those. */
   update(api: ServedApi): void {
     const before = this.#hashesNow();

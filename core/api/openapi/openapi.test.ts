@@ -230,6 +230,19 @@ test("numbers that no double holds are told with all their digits", async () => 
   for (const made of [documents.v3(path, "protobuf"), documents.v2("protobuf")]) expect(gunzipSync((await made)!.gzip).length).toBeGreaterThan(1000);
 });
 
+test("schemas are told apart once, and others have their turn between two: what is served now has its documents at once then", async () => {
+  let turns = 0, read = 0;
+  const documents = new OpenApiDocuments({ versions: [], rows: [], custom: new Map() }, { version: "v1.36.4", descriptions: () => Promise.resolve({}), breather: () => () => void turns++ });
+  const schema = () => ({ type: "object", get description() { read++; return "A schema."; } });
+  const api = { versions: [CRONTAB_VERSION], rows: [CRONTABS], custom: new Map(Array.from({ length: 50 }, (_, i) => [i === 0 ? "stable.example.com/v1/CronTab" : `stable.example.com/v1/Other${i}`, schema()] as const)) };
+  await documents.hashSchemas(api);
+  expect([turns, read]).toEqual([50, 50]);
+  await documents.hashSchemas(api);
+  documents.update(api);
+  expect([turns, read]).toEqual([50, 50]);
+  expect(Object.keys((documents.index() as { paths: object }).paths)).toContain("apis/stable.example.com/v1");
+});
+
 test("documents are made once, and again only when what they say has changed", async () => {
   let loads = 0;
   const api = { versions: [...builtInResources.groupVersions()], rows: [...builtInResources.rows()], custom: new Map() };
