@@ -294,7 +294,7 @@ UNIT
 # away; NetworkManager empties them when networking is switched off. The names are those of node/os/pod-bridge.ts, node/network/vxlan.ts and the CNI plugin bridge.
 leave_pods_network_alone() {
   hex='[0-9a-f]'
-  if [ -d "${NETWORKD_FILE%/*}" ]; then
+  if [ -w "${NETWORKD_FILE%/*}" ]; then
     replace "$NETWORKD_FILE" <<NETWORK
 # by Coracle
 [Match]
@@ -305,7 +305,7 @@ Unmanaged=yes
 NETWORK
     networkctl reload >/dev/null 2>&1 || true # it may not run
   fi
-  if [ -d "${NETWORK_MANAGER_FILE%/*}" ]; then
+  if [ -w "${NETWORK_MANAGER_FILE%/*}" ]; then
     replace "$NETWORK_MANAGER_FILE" <<NETWORK
 # by Coracle
 [keyfile]
