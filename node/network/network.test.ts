@@ -227,6 +227,12 @@ test.each([
   expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, [4], { ...facts, ...change })?.ips).toEqual(to);
 });
 
+test("a machine that was started on no network moves to the first it is on, though that has IPv6 alone", () => {
+  const own = { ips: ["192.0.2.1"], interfaceName: undefined, mtu: 1500 }, of6 = { ...facts, route4: "", addresses4: [], loopback4: ["192.0.2.1"] };
+  expect(movedTo(own, [6], of6)?.ips).toEqual(["2001:db8::5"]);
+  expect(movedTo(own, [6], { ...of6, route6: "", addresses6: "" })).toBeUndefined();
+});
+
 test.each([
   { name: "IPv6 has come, of a cluster of both", own: ["192.168.0.5"], families: [4, 6], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
   { name: "IPv6 has come, of a cluster of IPv4", own: ["192.168.0.5"], families: [4], change: {}, to: undefined },

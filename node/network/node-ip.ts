@@ -85,6 +85,7 @@ export function movedTo(own: NodeAddresses, families: readonly Family[] = [], fa
   const found = own.family === undefined ? (routedAddresses(facts) ?? nodeAddresses([], facts)) : preferring(own.family, facts);
   if (gone.length === 0) return (isWished(found) && !isWished(own)) || (own.family === undefined && isMore(found, own, families)) ? found : undefined;
   if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
+  if (own.interfaceName === undefined && routedAddresses(facts)) return found; // it was on no network: any is better
   return familiesOf(gone).some((family) => familiesOf(found.ips).includes(family)) ? found : undefined;
 }
 
