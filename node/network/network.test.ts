@@ -24,6 +24,7 @@ import { nodeNetwork } from "./network.ts";
 import { movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { waysOut } from "./router-advertisements.ts";
+import { vxlanOverlay } from "./vxlan.ts";
 import { macFor, planVxlan } from "./vxlan-plan.ts";
 
 const { signal } = new AbortController();
@@ -254,6 +255,21 @@ test("the pods' bridge has what it needs again when somebody has emptied it: wit
   expect(emptied(["10.42.1.0/24"])).toEqual(["10.42.1.1/24"]);
   expect(emptied(["10.42.1.0/24", "fd42:0:0:1::/64"])).toEqual(["10.42.1.1/24", "fd42:0:0:1::1/64", "fe80::858:aff:fe2a:101/64"]);
   expect(emptied(["fd42:0:0:1::/64"], ["fe80::7/64", "fd42::1/64"])).toEqual(["fe80::7/64", "fd42:0:0:1::1/64"]);
+});
+
+test.each([
+  { name: "IPv4, on a small network", podCidrs: ["10.42.1.0/24"], mtu: 1280, made: { mtu: 1230, device: 2 } },
+  { name: "both families, on a small network: not tied to its interface, whose packets are smaller", podCidrs: ["10.42.1.0/24", "fd42:0:0:1::/64"], mtu: 1280, made: { mtu: 1280, device: 0 } },
+  { name: "both families, on a usual one", podCidrs: ["10.42.1.0/24", "fd42:0:0:1::/64"], mtu: 1500, made: { mtu: 1450, device: 2 } },
+])("a tunnel's device carries what its pods' families need: $name", async ({ podCidrs, mtu, made }) => {
+  const devices: unknown[] = [];
+  const netlink = new Proxy({} as Netlink, {
+    get: (_, name) => (name === "link" ? (wanted: string) => (wanted === "eth0" ? { index: 2 } : undefined)
+      : name === "addVxlan" ? (_name: string, { mtu, device }: { readonly mtu: number; readonly device: number }) => devices.push({ mtu, device })
+      : () => []),
+  });
+  await vxlanOverlay({ netlink: () => netlink, nodeIps: ["192.168.0.5"], uplink: { interfaceName: "eth0", mtu }, log: silentLog }).sync({ name: "n1", ips: ["192.168.0.5"], podCidrs }, [], signal);
+  expect(devices).toEqual([made]);
 });
 
 const ZERO = "0".repeat(32);
