@@ -45,7 +45,7 @@ import type { Settings } from "./config/flags.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
-import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
+import { giveLoneAddress, isAtGivenAddress, mustBeRoot, podFamilies, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { NOT_OURS, ownDirectory } from "./own-directory.ts";
 import { paths } from "./paths.ts";
@@ -101,7 +101,8 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const journal = openJournal({ ...base, path: join(checkpoint, "journal") });
   const allServers = (): readonly string[] => [...servers, ...identity.cluster.servers.filter((one) => !servers.includes(one))];
   const end = new AbortController();
-  const proxyOf = environmentProxy(proxyEnvironment(process.env, withShared(settings, identity.cluster.settings)));
+  const clusterSettings = withShared(settings, identity.cluster.settings);
+  const proxyOf = environmentProxy(proxyEnvironment(process.env, clusterSettings));
   const http2 = http2Fetch({ clock: systemClock, signal: end.signal, proxyOf });
   const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit), onLost: (server) => http2.reconnect(`the connection to ${server} is lost`) });
   const server = (): string => reach.server();
@@ -118,7 +119,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
     bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
   });
   const { early, parts, informers } = nodeParts({
-    ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, serverMs: serversClock.nowMs, machine: machineName(identity.machineKey),
+    ...base, settings: clusterSettings, paths: where, node, metrics, transport: () => transport, serverMs: serversClock.nowMs, machine: machineName(identity.machineKey),
     debug: debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity }),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });
@@ -128,7 +129,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   await runAll(
     [
       ...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities,
-      ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+      ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(clusterSettings), clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
       giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 }),
     ],
     signal,

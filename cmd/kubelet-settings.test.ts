@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,10 +6,25 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
-import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
+import { kubeletSettings, providersOf, resolvConf } from "./kubelet-settings.ts";
 import { paths } from "./paths.ts";
 
 const settings = (...kubeletArg: string[]) => kubeletSettings({ kubeletArg, nodeLabel: [], nodeTaint: ["dry=only:NoSchedule"], clusterDns: "10.43.0.10", clusterDomain: "cluster.local", kubeletPort: 10250 } as never, { name: "n1", ips: ["172.16.0.1"] } as never, paths("/data"));
+
+test("where the machine's servers for names will stand is known before its network is up", () => {
+  const root = mkdtempSync(join(tmpdir(), "resolv-"));
+  try {
+    mkdirSync(join(root, "etc"));
+    expect(resolvConf(root)).toBe("/etc/resolv.conf");
+    writeFileSync(join(root, "etc/resolv.conf"), "nameserver 192.168.0.1\n");
+    expect(resolvConf(root)).toBe("/etc/resolv.conf");
+    rmSync(join(root, "etc/resolv.conf"));
+    symlinkSync("../run/systemd/resolve/stub-resolv.conf", join(root, "etc/resolv.conf")); // to nowhere as yet
+    expect(resolvConf(root)).toBe("/run/systemd/resolve/resolv.conf");
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
 
 test("logs of pods are where collectors of logs look, unless a flag says otherwise", () => {
   expect(settings()).toMatchObject({ podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers" });

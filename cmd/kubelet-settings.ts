@@ -1,6 +1,6 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
 import { createHash } from "node:crypto";
-import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { aggregate } from "../core/api/meta/aggregate.ts";
@@ -9,6 +9,7 @@ import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { applyConfiguration, type Configuration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
+import { ifThereSync } from "../core/lifecycle/if-there.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
@@ -31,6 +32,7 @@ import { gitVersion } from "./version.ts";
 
 /** systemd-resolved keeps the real servers here, and a loopback address that no pod can use in /etc/resolv.conf. */
 const RESOLVED_CONF = "/run/systemd/resolve/resolv.conf";
+const RESOLVED_STUB = /\/systemd\/resolve\//;
 
 /** As upstream advises: pods that say nothing of their operating system are meant for Linux, and must not land on Windows (installers/windows/README.md). */
 const WINDOWS_TAINTS: readonly string[] = ["os=windows:NoSchedule"];
@@ -89,6 +91,13 @@ function processPriority(value: string): number {
   }
 }
 
+/** Which file has the servers of the machine, or will have: a network that comes up after us brings it, and each pod is given what it says by then. */
+export function resolvConf(root = "/"): string {
+  const usual = "/etc/resolv.conf";
+  const leadsTo = ifThereSync(() => (lstatSync(join(root, usual)).isSymbolicLink() ? readlinkSync(join(root, usual)) : "")) ?? "";
+  return existsSync(join(root, RESOLVED_CONF)) || RESOLVED_STUB.test(leadsTo) ? RESOLVED_CONF : usual;
+}
+
 /** Throws ConfigError for what cannot be used. */
 export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths): KubeletSettings {
   const result: Writable = {
@@ -105,7 +114,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     seccompDir: join(paths.kubelet, "seccomp"),
     clusterDns: [settings.clusterDns],
     clusterDomain: settings.clusterDomain,
-    resolvConf: [RESOLVED_CONF, "/etc/resolv.conf"].find((path) => existsSync(path)) ?? "",
+    resolvConf: process.platform === "linux" ? resolvConf() : "",
     port: settings.kubeletPort,
     labels: nodeLabels(settings.nodeLabel),
     taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map((text) => nodeTaint(text)),

@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { dns1123Subdomain, labelValue } from "../core/api/meta/names.ts";
 import { fileText } from "../core/lifecycle/file-text.ts";
-import { parseCidr, parseIp } from "../core/net/cidr.ts";
+import { type Family, parseCidr, parseIp } from "../core/net/cidr.ts";
 import type { Log } from "../core/observe/log.ts";
 import { ensurePrivateDirectory, writeDurably } from "../core/pki/durable-file.ts";
 import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
@@ -48,12 +48,15 @@ export function isAtGivenAddress({ nodeIp }: Pick<Settings, "nodeIp">): boolean 
   return nodeIp.length > 0 && chosenFamily(nodeIp) === undefined;
 }
 
+/** Of the pods' addresses. */
+export function podFamilies({ clusterCidr }: Pick<Settings, "clusterCidr">): readonly Family[] { return clusterCidr.split(",").flatMap((cidr) => parseCidr(cidr)?.family ?? []); }
+
 /** Before thisNode, where there will be pods: a machine on no network gets an address that they can reach, unless it is given one. */
 export function giveLoneAddress(settings: Pick<Settings, "nodeIp" | "clusterCidr">, log: Log): void {
   if (process.platform !== "linux" || isAtGivenAddress(settings)) return;
   try {
     using netlink = openNetlink();
-    ensureLoneAddress(netlink, settings.clusterCidr.split(",").flatMap((cidr) => parseCidr(cidr)?.family ?? []));
+    ensureLoneAddress(netlink, podFamilies(settings));
   } catch (error) {
     log.warn("this machine is on no network and could not be given an address: pods will not reach the API server", { error });
   }

@@ -11,6 +11,7 @@ import { ensureHostPorts } from "../node/network/host-ports.ts";
 import { limiting } from "../node/network/limiting.ts";
 import { loopbackGuard } from "../node/network/loopback-guard.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
+import { mtuNow } from "../node/network/node-ip.ts";
 import type { Overlay } from "../node/network/overlay.ts";
 import { lostPodLinks } from "../node/network/pod-links.ts";
 import { noSourceGuard, sourceGuard } from "../node/network/source-guard.ts";
@@ -66,7 +67,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { cri, renew } = settings.disable.includes("network") ? { cri: guarded, renew: undefined } : limiting(guarded, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
-  const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };
+  const uplink = { interfaceName: node.interfaceName, get mtu() { return mtuNow(node); } };
   const remakeLinks = lostPodLinks({ network: CNI_NETWORK, links: linksNow, cniBinDirs: [cniBinDir, pluginDir], binDir, log: log.with({ part: "network" }) });
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,

@@ -22,7 +22,7 @@ import type { Settings } from "./config/flags.ts";
 import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
-import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
+import { giveLoneAddress, isAtGivenAddress, mustBeRoot, podFamilies, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { NOT_OURS, ownDirectory } from "./own-directory.ts";
@@ -80,7 +80,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     await runAll(
       [
         ...(agent?.early ?? []), ...plane.parts, kubeconfigOf(plane.pki, settings, log), ...(agent?.parts ?? []),
-        ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+        ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(settings), clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
         giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() }),
       ],
       signal,

@@ -30,6 +30,8 @@ LOG_FILE=/var/log/coracle.log
 LOCK_FILE=/run/coracle-install.pid
 UNIT=/etc/systemd/system/coracle.service
 RETRY_UNIT=/etc/systemd/system/coracle-retry.service
+NETWORKD_FILE=/etc/systemd/network/05-coracle.network
+NETWORK_MANAGER_FILE=/etc/NetworkManager/conf.d/coracle.conf
 INIT=/etc/init.d/coracle
 TIMEOUT=${INSTALL_CORACLE_TIMEOUT:-180}
 SKIP_START=${INSTALL_CORACLE_SKIP_START:-}
@@ -288,6 +290,31 @@ UNIT
   systemctl --quiet enable coracle
 }
 
+# What manages the machine's network leaves that of pods alone, even where a file of somebody's says `Name=*`: systemd-networkd takes pods' interfaces off their bridge, and addresses and routes
+# away; NetworkManager empties them when networking is switched off. The names are those of node/os/pod-bridge.ts, node/network/vxlan.ts and the CNI plugin bridge.
+leave_pods_network_alone() {
+  hex='[0-9a-f]'
+  if [ -w "${NETWORKD_FILE%/*}" ]; then
+    replace "$NETWORKD_FILE" <<NETWORK
+# by Coracle
+[Match]
+Name=cni0 coracle-vxlan veth$hex$hex$hex$hex$hex$hex$hex$hex
+
+[Link]
+Unmanaged=yes
+NETWORK
+    networkctl reload >/dev/null 2>&1 || true # it may not run
+  fi
+  if [ -w "${NETWORK_MANAGER_FILE%/*}" ]; then
+    replace "$NETWORK_MANAGER_FILE" <<NETWORK
+# by Coracle
+[keyfile]
+unmanaged-devices+=interface-name:cni0;interface-name:coracle-vxlan
+NETWORK
+    nmcli general reload conf >/dev/null 2>&1 || true
+  fi
+}
+
 start_systemd() {
   systemctl --no-block restart coracle
   FOLLOW="journalctl -fu coracle" RESTART="systemctl restart coracle" STOP="systemctl stop coracle"
@@ -468,6 +495,7 @@ main() {
   install_binary
   check_libraries
   configure "$@"
+  leave_pods_network_alone
   MANAGER=$(service_manager)
   "enable_$MANAGER"
   sync

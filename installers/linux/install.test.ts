@@ -161,6 +161,17 @@ sh installers/linux/uninstall.sh; ip route show table all; ip rule; ip -6 rule; 
   expect(out).not.toMatch(/ proto 171|^40171:/m);
 }, 300_000);
 
+test.skipIf(!canOverlay || !has("systemctl"))("what manages the machine's network is told to leave that of pods alone, until they are gone", () => {
+  const out = onMachine(`
+rm -rf /etc/systemd/network /etc/NetworkManager; mkdir -p /etc/systemd/network /etc/NetworkManager/conf.d
+INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh >/dev/null
+grep -h = /etc/systemd/network/* /etc/NetworkManager/conf.d/*; touch /etc/systemd/network/05-coracle.network.new; coracle-uninstall >/dev/null; ls /etc/systemd/network /etc/NetworkManager/conf.d`);
+  expect(out.split("\n").slice(-7)).toEqual([
+    `Name=cni0 coracle-vxlan veth${"[0-9a-f]".repeat(8)}`, "Unmanaged=yes", "unmanaged-devices+=interface-name:cni0;interface-name:coracle-vxlan",
+    "/etc/NetworkManager/conf.d:", "", "/etc/systemd/network:", "",
+  ]);
+}, 300_000);
+
 test.skipIf(!canOverlay)("how long logind waits for pods goes with it, if we have said it", () => {
   const out = onMachine(`
 file=/etc/systemd/logind.conf.d/99-kubelet.conf; mkdir -p /etc/systemd/logind.conf.d

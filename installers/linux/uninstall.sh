@@ -256,6 +256,20 @@ restore_logind() {
   ! have systemctl || systemctl kill -s HUP systemd-logind 2>/dev/null || true
 }
 
+# The pods' interfaces are gone: nobody needs be told to leave them alone.
+remove_network_settings() {
+  networkd=/etc/systemd/network/05-coracle.network network_manager=/etc/NetworkManager/conf.d/coracle.conf
+  remove "$networkd.new" "$network_manager.new"
+  if [ -f "$networkd" ]; then
+    remove "$networkd"
+    networkctl reload >/dev/null 2>&1 || true
+  fi
+  if [ -f "$network_manager" ]; then
+    remove "$network_manager"
+    nmcli general reload conf >/dev/null 2>&1 || true
+  fi
+}
+
 # Fixed places of containerd and libcni; they may be others' as well. A shim's socket that nobody has open is nobody's.
 remove_shared() {
   for socket in /run/containerd/s/*; do
@@ -319,6 +333,7 @@ stop_containers
 remove_network
 restore_settings
 restore_logind
+remove_network_settings
 remove_units
 mounts=$(unmount_all)
 [ -z "$mounts" ] || { echo "$mounts"; REMOVED=$((REMOVED + $(echo "$mounts" | wc -l))); }

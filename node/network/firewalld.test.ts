@@ -20,13 +20,14 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
       exec: async (command, args, { timeoutMs } = {}) => {
         expect(timeoutMs).toBeLessThan(30_000); // what else the network wants waits for it
         calls.push([command, ...args]);
-        if (args[0] === "--get-active-zones") return { exitCode: 0, stdout: "docker\n  interfaces: docker0\npublic (default)\n  interfaces: eth0\ntrusted\n  sources: 10.42.0.0/16\n", stderr: "" };
+        if (args[0] === "--get-active-zones") return { exitCode: 0, stdout: `docker\n  interfaces: docker0\n${zone} (default)\n  interfaces: eth0\ntrusted\n  sources: 10.42.0.0/16\n`, stderr: "" };
         if (args[0] === "--get-default-zone") return { exitCode: 0, stdout: "public\n", stderr: "" };
         return { exitCode: refusal === "" ? 0 : 252, stdout: "", stderr: refusal };
       },
     });
     let tell = start();
-    const chain = (tableHandle: number, table = "firewalld"): FilterChain => ({ family: "inet", table, tableHandle, name: "filter_INPUT", hook: "input", policy: "accept", commented: [] });
+    let zone = "public";
+    const chain = (tableHandle: number, table = "firewalld"): FilterChain => ({ family: "inet", table, tableHandle, name: "filter_INPUT", hook: "input", policy: "accept", handedTo: [`filter_IN_${zone}`], commented: [] });
     const passage = (...from: string[]): Passage => ({ clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 8472, from } });
     const said = async (chains: readonly FilterChain[], of: Passage): Promise<string[][]> => {
       await tell(chains, of, signal);
@@ -41,6 +42,10 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
     expect(readFileSync(noteFile, "utf8").split("\n").slice(0, 3)).toEqual(["trusted\t--remove-source=10.42.0.0/16", "trusted\t--remove-source=fd42::/56", `docker\t--remove-rich-rule=${rule("192.168.0.2")}`]);
     expect(await said([chain(7)], passage("192.168.0.2", "fd00::2"))).toEqual([]);
     expect((await said([chain(7)], passage("192.168.0.2"))).slice(-2)).toEqual(["docker", "public"].map((zone) => ["firewall-cmd", `--zone=${zone}`, `--remove-rich-rule=${rule("fd00::2")}`]));
+    zone = "home"; // eth0 was put there
+    expect((await said([chain(7)], passage("192.168.0.2"))).slice(1)).toEqual(["docker", "home", "public"].map((one) => ["firewall-cmd", `--zone=${one}`, `--add-rich-rule=${rule("192.168.0.2")}`]));
+    expect(await said([chain(7)], passage("192.168.0.2"))).toEqual([]);
+    zone = "public";
     expect(await said([chain(9)], passage())).toEqual([trusted]); // reloaded: it has forgotten all
 
     await said([chain(10)], passage("192.168.0.3"));

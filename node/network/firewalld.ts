@@ -35,7 +35,7 @@ export interface FirewalldOptions {
 type Wanted = ReadonlyMap<string, readonly string[]>;
 
 export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): TellFirewall {
-  let told: { readonly table: number | undefined; readonly what: string; readonly wanted: Wanted } | undefined;
+  let told: { readonly table: number | undefined; readonly what: string; readonly wanted: Wanted } | undefined; // in `what`, the zones' chains: an interface may be put into another zone
 
   async function ask(args: readonly string[], signal: AbortSignal): Promise<string> {
     const { exitCode, stdout, stderr } = await exec("firewall-cmd", args, { signal, timeoutMs: CALL_MS_MAX });
@@ -51,7 +51,7 @@ export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): Te
 
   return async (chains, passage, signal) => {
     const its = chains.find(({ table }) => table === TABLE);
-    const what = JSON.stringify(passage);
+    const what = JSON.stringify([passage, its?.handedTo]);
     if (!its) told = undefined;
     if (!its || (told?.table === its.tableHandle && told?.what === what)) return;
     const zones = zonesOf(await ask(["--get-active-zones"], signal), await ask(["--get-default-zone"], signal));

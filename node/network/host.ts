@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import type { Log } from "../../core/observe/log.ts";
 import { exec } from "../os/exec.ts";
 import type { SysctlKeeper } from "../os/sysctl.ts";
+import { keepHearingRouters, presentWaysOut } from "./router-advertisements.ts";
 
 const MODULES = ["br_netfilter", "nf_conntrack", "nf_tables", "vxlan"];
 
@@ -27,6 +28,8 @@ export interface HostOptions {
   readonly usesV6: boolean;
   /** The one with the default route: on it, router advertisements go on being heard although the host forwards. */
   readonly interfaceName: string | undefined;
+  /** On those too, which may come and go; absent: the machine's ways out. */
+  readonly waysOut?: (() => readonly string[]) | undefined;
   readonly cpus: number;
   readonly conntrack?: Conntracking | undefined;
   readonly log: Log;
@@ -50,7 +53,7 @@ export async function prepareHost({ cpus, conntrack = CONNTRACKING, ...options }
 }
 
 /** What the kernel has not, or does not let us set, is not tried again. */
-export function letPacketsThrough({ sysctl, usesV6, interfaceName, log }: Omit<HostOptions, "cpus" | "conntrack">): PreparedHost {
+export function letPacketsThrough({ sysctl, usesV6, interfaceName, waysOut = presentWaysOut, log }: Omit<HostOptions, "cpus" | "conntrack">): PreparedHost {
   const kept = new Map<string, string>();
   const set = (name: string, value: string): boolean => {
     const isSet = sysctl.set(name, value);
@@ -58,14 +61,15 @@ export function letPacketsThrough({ sysctl, usesV6, interfaceName, log }: Omit<H
     return isSet;
   };
   if (!set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
+  const hear = (): void => { if (usesV6) keepHearingRouters(sysctl, [...(interfaceName === undefined ? [] : [interfaceName]), ...waysOut()]); };
   if (usesV6) {
-    if (interfaceName !== undefined && sysctl.get(`net/ipv6/conf/${interfaceName}/accept_ra`) === "1") set(`net/ipv6/conf/${interfaceName}/accept_ra`, "2");
+    hear();
     set("net.ipv6.conf.all.forwarding", "1");
   }
   const filtersV6 = set("net.bridge.bridge-nf-call-ip6tables", "1"); // also without IPv6: pods of one bridge have it on their link
   const bridgeNetfilter = set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || filtersV6);
   if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node no network policy holds, and connections to services show the node's address");
-  return { bridgeNetfilter, keep: () => kept.forEach((value, name) => void sysctl.set(name, value)) };
+  return { bridgeNetfilter, keep: () => { hear(); kept.forEach((value, name) => void sysctl.set(name, value)); } };
 }
 
 /** Built in, loaded already, or not to be had: what matters is whether it works afterwards. */

@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { NODES } from "../../core/client/resources.ts";
@@ -10,11 +10,12 @@ import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
 import { type FilterChain, filterChains } from "../os/exec-nft.ts";
-import type { Link } from "../os/netlink.ts";
+import type { Link, Netlink } from "../os/netlink.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import { addressWatch } from "./address-watch.ts";
 import { passageText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
+import { ensureBridge } from "./bridge.ts";
 import { letPacketsThrough } from "./host.ts";
 import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
@@ -22,6 +23,8 @@ import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
 import { movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
+import { waysOut } from "./router-advertisements.ts";
+import { vxlanOverlay } from "./vxlan.ts";
 import { macFor, planVxlan } from "./vxlan-plan.ts";
 
 const { signal } = new AbortController();
@@ -78,19 +81,40 @@ test.skipIf(process.platform !== "linux")("what lets packets through is set agai
   const forwards = path("net/ipv4/ip_forward");
   mkdirSync(path("net/ipv4"), { recursive: true });
   writeFileSync(forwards, "0");
+  const cards = ["eth1", "wwan0"];
+  const ofRouters = (name: string): string => path(`net/ipv6/conf/${name}/accept_ra`), routersHeard = (name: string): string => readFileSync(ofRouters(name), "utf8");
+  const accept = (name: string, value: string): void => {
+    mkdirSync(dirname(ofRouters(name)), { recursive: true });
+    writeFileSync(ofRouters(name), value);
+  };
+  for (const [name, value] of [["eth0", "1"], ["wwan0", "1"], ["eth1", "0"]] as const) accept(name, value);
   const quick = { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(ms / 1000, work) };
   const informers = informerFactory({ client: fakeApi().client, clock: systemClock, random: systemRandom, log: silentLog });
   const sysctl = sysctlKeeper({ recordFile: join(dir.path, "record.json"), log: silentLog, root: path("") });
-  const network = nodeNetwork({ informers, nodeName: "n1", clusterCidrs: [], serviceCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined }, overlay: noOverlay, cpus: 1, prepare: async () => letPacketsThrough({ sysctl, usesV6: true, interfaceName: undefined, log: silentLog }), clock: quick, log: silentLog });
+  const network = nodeNetwork({ informers, nodeName: "n1", clusterCidrs: [], serviceCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined }, overlay: noOverlay, cpus: 1, prepare: async () => letPacketsThrough({ sysctl, usesV6: true, interfaceName: "eth0", waysOut: () => cards, log: silentLog }), clock: quick, log: silentLog });
   const ended = network.run(stop.signal, () => {});
   for (let i = 0; i < 2; i++) {
     await eventually(() => readFileSync(forwards, "utf8"), (text) => text === "1");
     writeFileSync(forwards, "0");
   }
   await eventually(() => readFileSync(forwards, "utf8"), (text) => text === "1");
+  expect(["eth0", "wwan0", "eth1"].map(routersHeard)).toEqual(["2", "2", "0"]); // eth1's are a program's to hear
+  accept("usb0", "1");
+  cards.push("usb0"); // put in
+  await eventually(() => routersHeard("usb0"), (text) => text === "2");
+  accept("eth0", "0"); // a program has taken it over
+  writeFileSync(forwards, "0");
+  await eventually(() => readFileSync(forwards, "utf8"), (text) => text === "1");
+  expect(routersHeard("eth0")).toBe("0");
   expect(existsSync(path("net/bridge"))).toBe(false);
   stop.abort();
   await ended;
+});
+
+test("routers are heard on network cards and where they have told of an address; never on what pods and containers are behind", () => {
+  const line = (name: string, flags: string): string => `20010db8000000000000000000000005 02 40 00 ${flags}     ${name}\n`;
+  const addresses6 = [line("eth0", "00"), line("br0", "00"), line("eth0.5", "80"), line("docker0", "00"), line("cni0", "00"), line("wg0", "80")].join("");
+  expect(waysOut({ cards: ["eth0", "wwan0"], addresses6 })).toEqual(["eth0", "wwan0", "br0"]);
 });
 
 test.skipIf(process.platform !== "linux")("addresses of before a reboot are forgotten, those of before a restart are not", async () => {
@@ -180,7 +204,7 @@ test.each([
   { name: "what it wished for is not there yet", own: "192.168.0.5", change: { addresses6: "" }, to: undefined },
   { name: "what it has instead is another", own: "192.168.0.4", change: { addresses6: "" }, to: ["192.168.0.5"] },
 ])("a node that wishes for IPv6 moves: $name", ({ own, change, to }) => {
-  expect(movedTo({ ips: [own], interfaceName: "eth0", mtu: 1400, family: 6 }, { ...facts, ...change })?.ips).toEqual(to);
+  expect(movedTo({ ips: [own], interfaceName: "eth0", mtu: 1400, family: 6 }, [4], { ...facts, ...change })?.ips).toEqual(to);
 });
 
 const at = (interfaceName: string, address: string) => ({ interfaceName, address });
@@ -196,11 +220,74 @@ test.each([
   { name: "it was started on no network", own: ["127.0.0.1"], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
   { name: "and is on none", own: ["127.0.0.1"], change: OFFLINE, to: undefined },
   { name: "it was started with the loopback's own address", own: ["192.0.2.1"], change: { loopback4: ["192.0.2.1"] }, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "and has IPv6 alone now", own: ["192.0.2.1", "2001:db8::1"], change: { route4: "", addresses4: [], loopback4: ["192.0.2.1"], addresses6: `${V6_OF_LO}${facts.addresses6}` }, to: ["2001:db8::5"] },
   { name: "and still has no other", own: ["192.0.2.1"], change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was given no address, and now is", own: ["169.254.7.7"], change: { addresses4: [at("eth0", "192.168.0.5"), at("eth0", "169.254.7.7")], addresses6: "" }, to: ["192.168.0.5"] },
   { name: "it is given no address", own: ["169.254.7.7"], change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")] }, to: undefined },
 ])("a node that moves: $name", ({ own, change, to }) => {
-  expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, { ...facts, ...change })?.ips).toEqual(to);
+  expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, [4], { ...facts, ...change })?.ips).toEqual(to);
+});
+
+test("a machine that was started on no network moves to the first it is on, though that has IPv6 alone", () => {
+  const own = { ips: ["192.0.2.1"], interfaceName: undefined, mtu: 1500 }, of6 = { ...facts, route4: "", addresses4: [], loopback4: ["192.0.2.1"] };
+  expect(movedTo(own, [6], of6)?.ips).toEqual(["2001:db8::5"]);
+  expect(movedTo(own, [6], { ...of6, route6: "", addresses6: "" })).toBeUndefined();
+});
+
+test.each([
+  { name: "IPv6 has come, of a cluster of both", own: ["192.168.0.5"], families: [4, 6], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "IPv6 has come, of a cluster of IPv4", own: ["192.168.0.5"], families: [4], change: {}, to: undefined },
+  { name: "IPv4 has come, of a cluster of IPv4, to a machine that was started with IPv6", own: ["2001:db8::5"], families: [4], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "IPv6 is not sure yet to be its own", own: ["192.168.0.5"], families: [4, 6], change: { addresses6: facts.addresses6.replaceAll(" 80 ", " c0 ") }, to: undefined },
+  { name: "IPv6 has come, and IPv4 leads nowhere now", own: ["192.168.0.5"], families: [4, 6], change: { route4: "" }, to: undefined },
+] as const)("a node that gets more addresses: $name", ({ own, families, change, to }) => {
+  expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, families, { ...facts, ...change })?.ips).toEqual(to);
+});
+
+test("the pods' bridge has what it needs again when somebody has emptied it: with IPv6, an address of its link too", () => {
+  const link = { index: 4, name: "cni0", mac: "0a:58:0a:2a:01:01", mtu: 1450, up: true } as Link;
+  const emptied = (podCidrs: readonly string[], before: readonly string[] = []): readonly string[] => {
+    const addresses = new Set(before);
+    const netlink = { link: () => link, addresses: () => [...addresses], addAddress: (_: number, address: string) => void addresses.add(address), removeAddress: (_: number, address: string) => void addresses.delete(address) };
+    ensureBridge(netlink as unknown as Netlink, { podCidrs, mtu: 1450 });
+    return [...addresses];
+  };
+  expect(emptied(["10.42.1.0/24"])).toEqual(["10.42.1.1/24"]);
+  expect(emptied(["10.42.1.0/24", "fd42:0:0:1::/64"])).toEqual(["10.42.1.1/24", "fd42:0:0:1::1/64", "fe80::858:aff:fe2a:101/64"]);
+  expect(emptied(["fd42:0:0:1::/64"], ["fe80::7/64", "fd42::1/64"])).toEqual(["fe80::7/64", "fd42:0:0:1::1/64"]);
+});
+
+test.each([
+  { name: "IPv4, on a small network", podCidrs: ["10.42.1.0/24"], mtu: 1280, made: { mtu: 1230, device: 2 } },
+  { name: "both families, on a small network: not tied to its interface, whose packets are smaller", podCidrs: ["10.42.1.0/24", "fd42:0:0:1::/64"], mtu: 1280, made: { mtu: 1280, device: 0 } },
+  { name: "both families, on a usual one", podCidrs: ["10.42.1.0/24", "fd42:0:0:1::/64"], mtu: 1500, made: { mtu: 1450, device: 2 } },
+])("a tunnel's device carries what its pods' families need: $name", async ({ podCidrs, mtu, made }) => {
+  const devices: unknown[] = [];
+  const netlink = new Proxy({} as Netlink, {
+    get: (_, name) => (name === "link" ? (wanted: string) => (wanted === "eth0" ? { index: 2 } : undefined)
+      : name === "addVxlan" ? (_name: string, { mtu, device }: { readonly mtu: number; readonly device: number }) => devices.push({ mtu, device })
+      : () => []),
+  });
+  await vxlanOverlay({ netlink: () => netlink, nodeIps: ["192.168.0.5"], uplink: { interfaceName: "eth0", mtu }, log: silentLog }).sync({ name: "n1", ips: ["192.168.0.5"], podCidrs }, [], signal);
+  expect(devices).toEqual([made]);
+});
+
+const ZERO = "0".repeat(32);
+test.each([
+  { name: "one thinks less of itself", routes: [["1", "18450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
+  { name: "one thinks more of itself", routes: [["1", "00450003", "eth0"], ["1", "08450003", "wwan0"]], ip: "2001:db8:7::5" },
+  { name: "they are alike", routes: [["1", "00450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
+  { name: "one has the better metric", routes: [["1", "18450003", "wwan0"], ["2", "08450003", "eth0"]], ip: "2001:db8:7::5" },
+])("of two routers a node goes by one as the kernel does: $name", ({ routes, ip }) => {
+  const addresses6 = `${facts.addresses6}20010db8000700000000000000000005 04 40 00 00    wwan0\n`;
+  const route6 = routes.map(([metric, flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 0000040${metric} 00000001 00000000 ${flags}    ${name}\n`).join("");
+  expect(nodeAddresses([], { ...facts, addresses6, route6 }).ips).toEqual(["192.168.0.5", ip]);
+});
+
+test("of several addresses a node has the same one whatever order the kernel tells them in, and one that is reached from everywhere before one of its site", () => {
+  const lines = ["fd090000000000000000000000000005 02 40 00 80     eth0\n", "20010db8000000010000000000000005 02 40 00 80     eth0\n", "20010db8000000000000000000000005 02 40 00 80     eth0\n"];
+  for (const addresses6 of [lines.join(""), lines.toReversed().join("")]) expect(nodeAddresses([], { ...facts, addresses6 }).ips).toEqual(["192.168.0.5", "2001:db8::5"]);
+  expect(nodeAddresses([], { ...facts, addresses6: lines[0]! }).ips).toEqual(["192.168.0.5", "fd09::5"]);
 });
 
 test.each([
@@ -219,7 +306,7 @@ test("a node that has moved ends, once it has looked the same twice", async () =
   const looks = [undefined, ["10.0.0.2"], undefined, "unreadable" as const, ["10.0.0.2"], ["10.0.0.2", "fd00::2"], ["10.0.0.2", "fd00::2"], ["never"]];
   const own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
   const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
-  const watch = addressWatch({ own, clock, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
+  const watch = addressWatch({ own, families: [4], clock, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
   await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is 10.0.0.2, fd00::2 now: Coracle ends, to be started again with that");
   expect(looks).toEqual([["never"]]);
 });
@@ -263,7 +350,7 @@ test("a node does not get packets of others by the range it registers with", () 
 });
 
 test("a host's firewall that drops what it does not know lets through what is the cluster's, once, and other rules when it becomes something else", () => {
-  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", tableHandle: 1, name: hook.toUpperCase(), hook, policy: "drop", commented: [{ comment: "ssh", handle: 3 }], ...change });
+  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", tableHandle: 1, name: hook.toUpperCase(), hook, policy: "drop", handedTo: [], commented: [{ comment: "ssh", handle: 3 }], ...change });
   const passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 4789, from: ["192.168.0.2", "fd00::2"] } };
   const rules = (text: string): string[] => text.trim().split("\n").map((line) => line.replace(/ counter accept comment "coracle pods [0-9a-f]{8}"$/, ""));
   expect(rules(passageText(chain("forward"), passage))).toEqual(["insert rule ip filter FORWARD ip saddr 10.42.0.0/16", "insert rule ip filter FORWARD ip daddr 10.42.0.0/16"]);
@@ -276,8 +363,8 @@ test("a host's firewall that drops what it does not know lets through what is th
 });
 
 test("chains that filter are found in what nft lists", () => {
-  const text = JSON.stringify({ nftables: [{ metainfo: {} }, { table: { family: "inet", name: "filter", handle: 4 } }, { chain: { family: "inet", table: "filter", name: "input", handle: 1, type: "filter", hook: "input", prio: 0, policy: "drop" } }, { chain: { family: "inet", table: "filter", name: "mine", handle: 2 } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 5, comment: "x" } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 6 } }] });
-  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", tableHandle: 4, name: "input", hook: "input", policy: "drop", commented: [{ comment: "x", handle: 5 }] }]);
+  const text = JSON.stringify({ nftables: [{ metainfo: {} }, { table: { family: "inet", name: "filter", handle: 4 } }, { chain: { family: "inet", table: "filter", name: "input", handle: 1, type: "filter", hook: "input", prio: 0, policy: "drop" } }, { chain: { family: "inet", table: "filter", name: "mine", handle: 2 } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 5, comment: "x" } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 6, expr: [{ match: {} }, { jump: { target: "mine" } }] } }, { rule: { family: "inet", table: "filter", chain: "mine", handle: 7, expr: [{ goto: { target: "more" } }] } }] });
+  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", tableHandle: 4, name: "input", hook: "input", policy: "drop", handedTo: ["mine", "more"], commented: [{ comment: "x", handle: 5 }] }]);
   expect(filterChains("")).toEqual([]);
 });
 

@@ -38,7 +38,7 @@ import { firewalldPassages } from "./firewalld.ts";
 import { allowThroughFirewall } from "./forward.ts";
 import { type Conntracking, type PreparedHost, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
-import { type Overlay, peerOf, peersOf, podCidrsOf } from "./overlay.ts";
+import { type Overlay, peerOf, peersOf, podCidrsOf, podMtu } from "./overlay.ts";
 import { ensurePodLinks } from "./pod-links.ts";
 import { ensureServiceRoutes } from "./service-routes.ts";
 import type { StableAddresses } from "./stable-addresses.ts";
@@ -54,7 +54,7 @@ export interface NodeNetworkOptions {
   readonly cniConfDir: string;
   /** For our records; `networkDir` of the data directory. */
   readonly stateDir: string;
-  /** The interface with the default route and how large its packets may be: node-ip.ts. */
+  /** The interface with the default route and how large its packets may be, now: node-ip.ts. */
   readonly uplink: { readonly interfaceName: string | undefined; readonly mtu: number };
   readonly nft: Nft;
   /** Ports of this machine that are the ingress's. */
@@ -120,7 +120,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       await nft.apply(text, { signal });
       masquerade = text;
     }
-    const mtu = uplink.mtu - overlay.overheadBytes;
+    const mtu = podMtu({ uplinkMtu: uplink.mtu, overheadBytes: overlay.overheadBytes, podCidrs });
     await makeBridge(podCidrs, mtu);
     await options.onBridge?.();
     writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);

@@ -5,6 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { systemRoutes } from "../os/route.windows.ts";
+import { compareText } from "../../core/api/meta/compare-text.ts";
 import { type Family, formatIp, ipFromBytes, parseIp } from "../../core/net/cidr.ts";
 
 export interface NodeAddresses {
@@ -37,7 +38,12 @@ const LOOPBACK = "lo";
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
 /** Of a machine that has asked for an address and got none. */
 const LINK_LOCAL = /^169\.254\./;
+/** From the best: high, medium, low. Source: linux include/uapi/linux/ipv6_route.h (RTF_PREF), RFC 4191 */
+const ROUTER_PREFERENCES: readonly number[] = [1, 0, 3], ROUTER_PREFERENCE_SHIFT = 27;
 const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
+
+/** Of one network alone, or of a site: fc00::/7, RFC 4193. */
+const UNIQUE_LOCAL = /^f[cd]/;
 
 /** The family that the user has chosen in place of an address, by 0.0.0.0 or ::. Source: kubernetes v1.36 pkg/kubelet/nodestatus/setters.go (NodeAddress) */
 export function chosenFamily(given: readonly string[]): Family | undefined {
@@ -53,13 +59,13 @@ export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts
   if (given.length > 0) return addressesOn(all.find(({ address }) => given.includes(address))?.interfaceName, given, facts);
   const routed = routedAddresses(facts);
   if (routed) return routed;
-  const any = all.find(({ interfaceName }) => !VIRTUAL.test(interfaceName));
+  const any = all.find(({ interfaceName }) => !isVirtual(interfaceName));
   return any ? addressesOn(any.interfaceName, [any.address], facts) : addressesOn(undefined, ownOfLoopback(facts), facts);
 }
 
 /** One address: the first of that family on the interfaces of the default routes, or without one on any; then the first of the other. */
 function preferring(family: Family, facts: NetworkFacts): NodeAddresses {
-  const all = [...facts.addresses4, ...addressesV6(facts.addresses6)].filter(({ interfaceName }) => !VIRTUAL.test(interfaceName));
+  const all = [...facts.addresses4, ...addressesV6(facts.addresses6)].filter(({ interfaceName }) => !isVirtual(interfaceName));
   const outside = routedAddresses(facts)?.ips ?? all.map(({ address }) => address);
   const ips = outside.length > 0 ? outside : ownOfLoopback(facts);
   const ip = ips.find((one) => isOf(family, one)) ?? ips[0]!;
@@ -70,17 +76,28 @@ function isOf(family: Family, ip: string): boolean { return parseIp(ip)?.family 
 
 /**
  * Where a machine is now that was at `own`; undefined while it still is, or is nowhere: whose cable is out comes back to where it was. A family of addresses that is there no
- * more counts only when another of the same has come, so that a network that gives IPv6 sooner than IPv4 is waited for. One of the family that the user wishes counts when it comes.
+ * more counts only when another of the same has come, so that a network that gives IPv6 sooner than IPv4 is waited for. One of the family that the user wishes counts when it comes,
+ * and so does one of `families`, the cluster's: machines get IPv4 and IPv6 seconds apart, or have one of them from another router.
  */
-export function movedTo(own: NodeAddresses, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
-  const present = new Set([...facts.addresses4, ...addressesV6(facts.addresses6)].map(({ address }) => address));
+export function movedTo(own: NodeAddresses, families: readonly Family[] = [], facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const present = new Set([...facts.addresses4, ...addressesV6(facts.addresses6)].filter(({ interfaceName }) => interfaceName !== LOOPBACK).map(({ address }) => address));
   const gone = own.ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
   const found = own.family === undefined ? (routedAddresses(facts) ?? nodeAddresses([], facts)) : preferring(own.family, facts);
-  if (gone.length === 0) return isWished(found) && !isWished(own) ? found : undefined;
+  if (gone.length === 0) return (isWished(found) && !isWished(own)) || (own.family === undefined && isMore(found, own, families)) ? found : undefined;
   if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
-  const families = (ips: readonly string[]): readonly (Family | undefined)[] => ips.map((ip) => parseIp(ip)?.family);
-  return families(gone).some((family) => families(found.ips).includes(family)) ? found : undefined;
+  if (own.interfaceName === undefined && routedAddresses(facts)) return found; // it was on no network: any is better
+  return familiesOf(gone).some((family) => familiesOf(found.ips).includes(family)) ? found : undefined;
 }
+
+/** It has all families that `own` has, and one that the cluster has besides. */
+function isMore(found: NodeAddresses, own: NodeAddresses, families: readonly Family[]): boolean {
+  const has = familiesOf(found.ips), had = familiesOf(own.ips);
+  return had.every((family) => has.includes(family)) && families.some((family) => has.includes(family) && !had.includes(family));
+}
+
+function familiesOf(ips: readonly string[]): readonly Family[] { return ips.flatMap((ip) => parseIp(ip)?.family ?? []); }
+
+export function isVirtual(interfaceName: string): boolean { return VIRTUAL.test(interfaceName); }
 
 /** Whether it has an address of the family that was asked for. */
 function isWished({ ips, family }: NodeAddresses): boolean {
@@ -89,7 +106,7 @@ function isWished({ ips, family }: NodeAddresses): boolean {
 
 /** On the interfaces of the default routes. */
 function routedAddresses(facts: NetworkFacts): NodeAddresses | undefined {
-  const default4 = facts.default4 ? facts.default4() : defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6);
+  const default4 = facts.default4 ? facts.default4() : defaultInterfaceV4(facts.route4), default6 = defaultInterfaceV6(facts.route6, default4);
   const found = [facts.addresses4.find(({ interfaceName }) => interfaceName === default4), addressesV6(facts.addresses6).find(({ interfaceName }) => interfaceName === default6)].flatMap((one) => one ?? []);
   return found.length === 0 ? undefined : addressesOn(found[0]!.interfaceName, found.map(({ address }) => address), facts);
 }
@@ -104,15 +121,21 @@ function addressesOn(interfaceName: string | undefined, ips: readonly string[], 
   return { ips, interfaceName, mtu: (interfaceName === undefined ? undefined : mtuOf(interfaceName)) ?? MTU_DEFAULT };
 }
 
+/** How large its packets may be now: a tunnel's or a lease's say may come later than the address. */
+export function mtuNow({ interfaceName, mtu }: NodeAddresses): number { return (interfaceName === undefined ? undefined : mtuOf(interfaceName)) ?? mtu; }
+
+function mtuOf(interfaceName: string): number | undefined { return Number(textOf(`/sys/class/net/${interfaceName}/mtu`)) || undefined; }
+
+/** "" on Windows, where these files may be seen and are not its own. */
+function textOf(path: string): string { return process.platform !== "win32" && existsSync(path) ? readFileSync(path, "utf8") : ""; }
+
 function readFacts(): NetworkFacts {
-  const isLinux = process.platform !== "win32"; // where these files are: a program for Windows may run where they can be seen and are not its own
-  const read = (path: string): string => (isLinux && existsSync(path) ? readFileSync(path, "utf8") : "");
   const all4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) => (list ?? []).filter(({ family }) => family === "IPv4").map((one) => ({ ...one, interfaceName })));
   const addresses4 = all4.filter(({ internal }) => !internal).map(({ interfaceName, address }) => ({ interfaceName, address }));
   const loopback4 = all4.filter(({ internal, address }) => internal && !address.startsWith("127.")).map(({ address }) => address);
   return {
-    route4: read("/proc/net/route"), default4: isLinux ? undefined : defaultInterfaceOfWindows, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4, loopback4,
-    mtuOf: (interfaceName) => Number(read(`/sys/class/net/${interfaceName}/mtu`)) || undefined,
+    route4: textOf("/proc/net/route"), default4: process.platform === "win32" ? defaultInterfaceOfWindows : undefined, route6: textOf("/proc/net/ipv6_route"), addresses6: textOf("/proc/net/if_inet6"), addresses4,
+    loopback4, mtuOf,
   };
 }
 
@@ -131,15 +154,23 @@ function defaultInterfaceV4(text: string): string | undefined {
   return routes.sort((a, b) => Number(a[6]) - Number(b[6]))[0]?.[0];
 }
 
-/** Columns: destination length source length gateway metric refcount use flags interface; numbers in hexadecimal. */
-function defaultInterfaceV6(text: string): string | undefined {
+/**
+ * Columns: destination length source length gateway metric refcount use flags interface; numbers in hexadecimal. Routers' routes have one metric, and what they think of themselves is in the
+ * flags; where that does not tell either, IPv4's interface is taken if it is one of them.
+ */
+function defaultInterfaceV6(text: string, ofV4: string | undefined): string | undefined {
   const routes = text.split("\n").map((line) => line.trim().split(/\s+/)).filter(([destination, length, , , , , , , , device]) => /^0{32}$/.test(destination ?? "") && length === "00" && device !== "lo");
-  return routes.sort((a, b) => Number(`0x${a[5]}`) - Number(`0x${b[5]}`))[0]?.[9];
+  const rank = ([, , , , , metric, , , flags, device]: readonly string[]): readonly number[] => [Number(`0x${metric}`), ROUTER_PREFERENCES.indexOf((Number(`0x${flags}`) >>> ROUTER_PREFERENCE_SHIFT) & 3), device === ofV4 ? 0 : 1];
+  return routes.map((route) => ({ rank: rank(route), device: route[9] })).sort((a, b) => a.rank.map((one, at) => one - b.rank[at]!).find((one) => one !== 0) ?? 0)[0]?.device;
 }
 
-/** Columns: address index prefix scope flags interface. Global addresses that will stay. */
+/**
+ * Columns: address index prefix scope flags interface. Global addresses that will stay, those that are reached from everywhere first: the kernel tells them in an order that is another
+ * at each boot, and a node must not be somewhere else then.
+ */
 function addressesV6(text: string): { interfaceName: string; address: string }[] {
-  return text.split("\n").flatMap((line) => {
+  const lines = text.split("\n").toSorted((a, b) => Number(UNIQUE_LOCAL.test(a)) - Number(UNIQUE_LOCAL.test(b)) || compareText(a, b));
+  return lines.flatMap((line) => {
     const [hex, , , scope, flags, interfaceName] = line.trim().split(/\s+/);
     if (!hex || !interfaceName || scope !== "00" || (Number(`0x${flags}`) & (TEMPORARY | DEPRECATED | TENTATIVE)) !== 0) return [];
     const ip = ipFromBytes(Buffer.from(hex, "hex"));

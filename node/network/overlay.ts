@@ -30,6 +30,14 @@ export interface Overlay {
   sync(own: Peer, others: readonly Peer[], signal: AbortSignal): Promise<void>;
 }
 
+/** Every link that carries IPv6 must take this (RFC 8200); without it the kernel gives a device no address of that family. */
+const IPV6_MTU_MIN = 1280;
+
+/** How large packets of pods may be. What is too large for the host's own network once it is wrapped, the kernel takes apart. */
+export function podMtu({ uplinkMtu, overheadBytes, podCidrs }: { readonly uplinkMtu: number; readonly overheadBytes: number; readonly podCidrs: readonly string[] }): number {
+  return Math.max(uplinkMtu - overheadBytes, podCidrs.some((cidr) => parseCidr(cidr)?.family === 6) ? IPV6_MTU_MIN : 0);
+}
+
 export const noOverlay: Overlay = { overheadBytes: 0, async sync() {} };
 
 /** Undefined as long as the node has no pod CIDR or address. */

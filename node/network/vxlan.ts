@@ -6,7 +6,7 @@
 import { type Family, parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Netlink } from "../os/netlink.ts";
-import { ipOf, type Overlay, type Peer } from "./overlay.ts";
+import { ipOf, type Overlay, type Peer, podMtu } from "./overlay.ts";
 import { macFor, networkAddress, planVxlan, type VxlanPlan } from "./vxlan-plan.ts";
 
 export const VXLAN_DEVICE = "coracle-vxlan";
@@ -32,8 +32,9 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
   let made: VxlanPlan | undefined; // by the last sync
 
   function ensureDevice(netlink: Netlink, own: Peer): number {
-    const wanted = { id: VNI, port: VXLAN_PORT, local: ipOf(own, underlay) ?? nodeIps[0]!, device: (uplink.interfaceName && netlink.link(uplink.interfaceName)?.index) || 0 };
-    const mac = macFor(own.podCidrs[0]!), mtu = uplink.mtu - overheadBytes;
+    const mac = macFor(own.podCidrs[0]!), mtu = podMtu({ uplinkMtu: uplink.mtu, overheadBytes, podCidrs: own.podCidrs });
+    const fits = mtu <= uplink.mtu - overheadBytes; // tied to an interface, the device may have no larger packets than fit into that one's
+    const wanted = { id: VNI, port: VXLAN_PORT, local: ipOf(own, underlay) ?? nodeIps[0]!, device: (fits && uplink.interfaceName && netlink.link(uplink.interfaceName)?.index) || 0 };
     let found = netlink.link(VXLAN_DEVICE);
     if (found && JSON.stringify(found.vxlan) !== JSON.stringify({ id: wanted.id, local: wanted.local, port: wanted.port, device: wanted.device })) {
       netlink.removeLink(found.index);

@@ -33,6 +33,8 @@ export interface FilterChain {
   readonly hook: string;
   /** Of packets that no rule of it decides about: "accept" or "drop". */
   readonly policy: string;
+  /** Other chains of its table that rules hand packets over to. */
+  readonly handedTo: readonly string[];
   /** Its rules with a comment. */
   readonly commented: readonly { readonly comment: string; readonly handle: number }[];
 }
@@ -104,7 +106,7 @@ export function nftProgram({ path, env, netlink, run = exec }: Options): Nft {
 
 const FAMILIES: ReadonlySet<string> = new Set(["ip", "ip6", "inet"]);
 
-interface NftEntry { readonly family?: string; readonly name?: string; readonly table?: string; readonly chain?: string; readonly type?: string; readonly hook?: string; readonly policy?: string; readonly comment?: string; readonly handle?: number }
+interface NftEntry { readonly family?: string; readonly name?: string; readonly table?: string; readonly chain?: string; readonly type?: string; readonly hook?: string; readonly policy?: string; readonly comment?: string; readonly expr?: readonly { readonly goto?: { readonly target: string }; readonly jump?: { readonly target: string } }[]; readonly handle?: number }
 
 function entriesOf(text: string, kind: "table" | "chain" | "rule"): NftEntry[] {
   const { nftables } = (text === "" ? { nftables: [] } : JSON.parse(text)) as { readonly nftables: readonly Readonly<Record<string, NftEntry | undefined>>[] };
@@ -114,7 +116,8 @@ function entriesOf(text: string, kind: "table" | "chain" | "rule"): NftEntry[] {
 /** Of one table, as nft lists it in JSON. Pure. */
 export function filterChains(text: string): FilterChain[] {
   const rules = entriesOf(text, "rule"), tableHandle = entriesOf(text, "table")[0]?.handle;
+  const handedTo = [...new Set(rules.flatMap(({ expr = [] }) => expr.flatMap((one) => (one.goto ?? one.jump)?.target ?? [])))].toSorted();
   return entriesOf(text, "chain").flatMap(({ family = "", table = "", name = "", type, hook, policy = "accept" }) => (type !== "filter" || hook === undefined ? [] : [{
-    family: family as NftFamily, table, tableHandle, name, hook, policy, commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
+    family: family as NftFamily, table, tableHandle, name, hook, policy, handedTo, commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
   }]));
 }
