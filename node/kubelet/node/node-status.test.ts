@@ -16,6 +16,21 @@ test("resources that others advertise on the node become allocatable, and go wit
   expect(nodeStatusPatch(before, nodeStatusOf(facts(before)))).toMatchObject({ status: { allocatable: { cpu: "2", "example.com/dongle": null } } });
 });
 
+test.each(["feature.node.kubernetes.io/sgx.epc", "notkubernetes.io/thing", "widgets"])("%s, too, which is in a domain of Kubernetes' own, is allocatable as far as somebody says the node has it", (name) => {
+  const written = nodeStatusOf(facts({ capacity: { cpu: "2", [name]: "123" }, allocatable: { cpu: "2", [name]: "1" } }));
+  expect([written.capacity?.[name], written.allocatable?.[name]]).toEqual(["123", "123"]);
+  expect(isSameStatus(written, nodeStatusOf(facts(written)))).toBe(true); // or it would be written at each look
+  const before: NodeStatus = { ...written, capacity: { cpu: "2" } };
+  const after = nodeStatusOf(facts(before));
+  expect([after.capacity?.[name], after.allocatable?.[name]]).toEqual([undefined, "123"]); // stays, as upstream's: whoever wrote the capacity takes both away
+  expect(nodeStatusPatch(before, after)).not.toMatchObject({ status: { allocatable: { [name]: null } } });
+});
+
+test("pages of a size that the machine has no more are told no more", () => {
+  const before: NodeStatus = { capacity: { "hugepages-1Gi": "0" }, allocatable: { "hugepages-1Gi": "0" } };
+  expect(nodeStatusPatch(before, nodeStatusOf(facts(before)))).toMatchObject({ status: { capacity: { "hugepages-1Gi": null }, allocatable: { "hugepages-1Gi": null } } });
+});
+
 test("swap is told where there is any, and what only newer nodes can do is declared", () => {
   const { machine } = facts(undefined);
   expect([nodeStatusOf(facts(undefined)).nodeInfo?.swap, nodeStatusOf({ ...facts(undefined), machine: { ...machine, swapBytes: 4096 } }).nodeInfo?.swap]).toEqual([undefined, { capacity: 4096 }]);

@@ -1,6 +1,7 @@
 /** The status of the node's object. Pure. Source: kubernetes v1.36 pkg/kubelet/nodestatus/setters.go, pkg/kubelet/kubelet_node_status.go */
 import type { ContainerImage, Node, NodeAddress, NodeCondition, NodeStatus } from "../../../core/api/gen/core.v1.ts";
 import { aggregate } from "../../../core/api/meta/aggregate.ts";
+import { isExtendedResource } from "../../../core/api/meta/resource-names.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
@@ -32,11 +33,13 @@ const IMAGE_NAMES_MAX = 5;
 
 export function nodeStatusOf(facts: NodeFacts): NodeStatus {
   const { settings, machine, runtimeVersion, runtimeStatus } = facts;
-  const extended = extendedResources(facts.before?.capacity);
   const devices = [...(facts.devices ?? [])];
+  const capacity = { ...othersOf(facts.before?.capacity), ...capacityOf(facts.capacity), ...Object.fromEntries(devices.map(([name, { capacity }]) => [name, String(capacity)])) };
   return {
-    capacity: { ...capacityOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { capacity }]) => [name, String(capacity)])) },
-    allocatable: { ...allocatableOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { allocatable }]) => [name, String(allocatable)])) },
+    capacity,
+    allocatable: {
+      ...leftOver(facts.before?.allocatable, capacity), ...othersOf(facts.before?.capacity), ...allocatableOf(facts.capacity), ...Object.fromEntries(devices.map(([name, { allocatable }]) => [name, String(allocatable)])),
+    },
     conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
     nodeInfo: {
       machineID: machine.machineId, systemUUID: machine.systemUuid, bootID: machine.bootId, kernelVersion: machine.kernelVersion, osImage: machine.osImage,
@@ -54,14 +57,19 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
   };
 }
 
-/** What others have written into the capacity ("example.com/dongle") may be used by pods. */
-function extendedResources(capacity: NodeStatus["capacity"]): Record<string, string> {
-  return Object.fromEntries(Object.entries(capacity ?? {}).filter(([name]) => isExtended(name)));
+/** What others have written into the capacity ("example.com/dongle", "feature.node.kubernetes.io/sgx.epc") is kept, and is allocatable, too. */
+function othersOf(capacity: NodeStatus["capacity"]): Record<string, string> {
+  return Object.fromEntries(Object.entries(capacity ?? {}).filter(([name]) => !isHugepages(name)));
 }
 
-export function isExtended(name: string): boolean {
-  return name.includes("/") && !/(^|\.)kubernetes\.io\//.test(name);
+/** What is allocatable without a capacity stays, where it is in a domain of Kubernetes' own. */
+function leftOver(allocatable: NodeStatus["allocatable"], capacity: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.entries(allocatable ?? {}).filter(([name]) => capacity[name] === undefined && !goesWithCapacity(name)));
 }
+
+function goesWithCapacity(name: string): boolean { return isHugepages(name) || isExtendedResource(name); }
+
+function isHugepages(name: string): boolean { return name.startsWith("hugepages-"); }
 
 function addressesOf({ nodeIps, hostname }: KubeletSettings): NodeAddress[] {
   return [...nodeIps.map((address) => ({ type: "InternalIP", address })), { type: "Hostname", address: hostname }];
@@ -108,7 +116,7 @@ export function changedFacts(labels: Readonly<Record<string, string>> | undefine
 /** As a strategic merge patch of …/nodes/<name>/status. */
 export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatus): object {
   const changed = Object.entries(after).filter(([key, value]) => key !== "conditions" && !same(before?.[key as keyof NodeStatus], value));
-  const removed = (name: "capacity" | "allocatable"): Record<string, null> => Object.fromEntries(Object.keys(before?.[name] ?? {}).filter((key) => after[name]?.[key] === undefined && (key.startsWith("hugepages-") || isExtended(key))).map((key) => [key, null]));
+  const removed = (name: "capacity" | "allocatable"): Record<string, null> => Object.fromEntries(Object.keys(before?.[name] ?? {}).filter((key) => after[name]?.[key] === undefined && goesWithCapacity(key)).map((key) => [key, null]));
   const status: Record<string, unknown> = Object.fromEntries(changed);
   for (const name of ["capacity", "allocatable"] as const) if (status[name]) status[name] = { ...after[name], ...removed(name) };
   if (status["addresses"] && before?.addresses?.length) status["addresses"] = [...(after.addresses ?? []), { $patch: "replace" }];

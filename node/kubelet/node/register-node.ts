@@ -1,12 +1,13 @@
 /** Makes the node's object, or takes the one that is there. Source: kubernetes v1.36 pkg/kubelet/kubelet_node_status.go (tryRegisterWithAPIServer) */
 import type { Node } from "../../../core/api/gen/core.v1.ts";
+import { isExtendedResource } from "../../../core/api/meta/resource-names.ts";
 import { isAlreadyExists } from "../../../core/api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../../core/client/client.ts";
 import { NODES } from "../../../core/client/resources.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
-import { isExtended, newNode, nodeLabels } from "./node-status.ts";
+import { newNode, nodeLabels } from "./node-status.ts";
 import type { StartupLatency } from "./startup-latency.ts";
 
 /** Labels that are kept as this machine has them; all others are given to a node once, and are then whoever's it is to label nodes. Source: updateDefaultLabels */
@@ -57,7 +58,7 @@ export async function registerNode({ settings, client, machine, log, onRebooted,
 /** What its devices were is not known to be there: their plugins will say. Source: reconcileExtendedResource */
 async function withoutExtended(nodes: ResourceClient<Node>, node: Readonly<Node>, signal: AbortSignal): Promise<Readonly<Node>> {
   const { capacity = {}, allocatable = {} } = node.status ?? {};
-  const nothing = Object.fromEntries(Object.keys(capacity).filter(isExtended).map((name) => [name, "0"]));
+  const nothing = Object.fromEntries(Object.keys(capacity).filter(isExtendedResource).map((name) => [name, "0"]));
   if (Object.keys(nothing).every((name) => capacity[name] === "0" && allocatable[name] === "0")) return node;
   return await nodes.patch(node, "application/strategic-merge-patch+json", { status: { capacity: nothing, allocatable: nothing } }, { subresource: "status", signal });
 }
