@@ -249,6 +249,11 @@ test("what is sent ahead sees what was written before it, and what is no request
   expect(got).toMatch(/url=a,bHTTP\/1.1 400 Bad Request\r\n[\s\S]*400 Bad Request$/);
 });
 
+test("a body that goes on as none does is refused at once, though somebody waits for the rest of it", async () => {
+  const { port } = await start({ handler: (request, response) => void text(request).then((body) => response.end(body), () => undefined) });
+  expect(await raw(port, "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\nzz\r\n")).toMatch(/^HTTP\/1.1 400 Bad Request\r\n/);
+});
+
 test("a body that is larger than what the parser gets at once, with a request behind it, and one that is handed over behind that", async () => {
   const { port } = await start({
     handler: (request, response) => void text(request).then((body) => response.end(`${request.method} ${body.length}.`)),

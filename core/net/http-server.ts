@@ -200,6 +200,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
       const connection = connections.of(request.socket);
       if (!connection) return void request.socket.destroy();
       begin(connection, response);
+      connection.newest = request;
       connection.turns?.inTurn(() => {
         const problem = headProblem(request);
         if (problem !== undefined) return refuse(request.socket, problem);
@@ -231,8 +232,8 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
       const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && connection?.active === 0 && oddRequest(socket as net.Socket, Buffer.concat([error.rawPacket, ...(rest ? [rest] : [])]));
       if (odd) return serveLast(odd, socket as net.Socket);
       const say = (): void => refuse(socket, REFUSALS[error.code ?? ""] ?? "400 Bad Request");
-      if (connection?.turns) connection.turns.inTurn(say); // behind the answers to what was right
-      else say();
+      if (connection?.turns && connection.newest?.complete !== false) connection.turns.inTurn(say); // behind the answers to what was right
+      else say(); // who waits for the rest of a body would wait for ever
     });
     return made;
 
