@@ -42,6 +42,8 @@ export interface Tracked extends Connection {
   readonly socket: Socket;
   /** Of HTTP/1.1: what it sends is heard of. */
   turns?: RequestTurns;
+  /** Of HTTP/1.1: the request that came last, and whether all of its body has. */
+  newest?: { readonly complete: boolean };
   session?: ServerHttp2Session;
   /** Its socket is somebody else's since. */
   upgraded: boolean;

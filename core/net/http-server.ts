@@ -201,23 +201,29 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
       const connection = connections.of(request.socket);
       if (!connection) return void request.socket.destroy();
       begin(connection, response);
-      const problem = headProblem(request);
-      if (problem !== undefined) return refuse(request.socket, problem);
-      request.url = originForm(request.url ?? "/");
-      if (request.url === "*" && request.method === "OPTIONS") return void response.writeHead(200, { "Content-Length": 0 }).end();
-      handler(request, response, connection);
+      connection.newest = request;
+      connection.turns?.inTurn(() => {
+        const problem = headProblem(request);
+        if (problem !== undefined) return refuse(request.socket, problem);
+        request.url = originForm(request.url ?? "/");
+        if (request.url === "*" && request.method === "OPTIONS") return void response.writeHead(200, { "Content-Length": 0 }).end();
+        handler(request, response, connection);
+      });
     });
     made.on("upgrade", (request, socket, head) => {
       const connection = connections.of(socket);
       if (!connection) return void socket.destroy();
       const rest = connection.turns ? [connection.turns.leave()] : [];
       connection.upgraded = true;
-      const problem = headProblem(request);
-      if (problem !== undefined) return refuse(socket, problem);
-      request.url = originForm(request.url ?? "/");
-      upgrade(request, socket, { head: Buffer.concat([head, ...rest]), connection });
+      connection.turns?.inTurn(() => {
+        const problem = headProblem(request);
+        if (problem !== undefined) return refuse(socket, problem);
+        request.url = originForm(request.url ?? "/");
+        upgrade(request, socket, { head: Buffer.concat([head, ...rest]), connection });
+      });
     });
-    made.on("checkExpectation", (_, response) => {
+    made.on("checkExpectation", (request, response) => {
+      if (request.headers.expect === "") return void made.emit("request", request, response); // who sends the field empty, so as not to send it, expects nothing
       response.shouldKeepAlive = false;
       response.writeHead(417, { "Content-Length": 0 }).end();
     });
@@ -226,7 +232,9 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
       const connection = connections.of(socket), rest = connection?.turns?.leave();
       const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && connection?.active === 0 && oddRequest(socket as net.Socket, Buffer.concat([error.rawPacket, ...(rest ? [rest] : [])]));
       if (odd) return serveLast(odd, socket as net.Socket);
-      refuse(socket, REFUSALS[error.code ?? ""] ?? "400 Bad Request");
+      const say = (): void => refuse(socket, REFUSALS[error.code ?? ""] ?? "400 Bad Request");
+      if (connection?.turns && connection.newest?.complete !== false) connection.turns.inTurn(say); // behind the answers to what was right
+      else say(); // who waits for the rest of a body would wait for ever
     });
     return made;
 

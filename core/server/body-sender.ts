@@ -42,7 +42,7 @@ export class BodySender {
     if (contentType) response.setHeader("content-type", contentType);
     if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
     if (status === 204 || status === 304) return void response.end(); // its length would be that of what the client has
-    const zips = length > UNZIPPED_BYTES_MAX && !response.hasHeader("content-encoding") && takesGzip(request.header("accept-encoding") ?? "");
+    const zips = length > UNZIPPED_BYTES_MAX && !response.hasHeader("content-encoding") && namesGzip(request.header("accept-encoding") ?? "");
     if (zips) {
       response.setHeader("content-encoding", "gzip");
       response.appendHeader("vary", "Accept-Encoding");
@@ -129,7 +129,7 @@ export class BodySender {
 }
 
 /** Named by that word alone: with a weight, which may be nought, it is not looked for. Source: apiserver endpoints/handlers/responsewriters negotiateContentEncoding */
-function takesGzip(acceptEncoding: string): boolean { return acceptEncoding.split(",").some((one) => one.trim() === "gzip"); }
+function namesGzip(acceptEncoding: string): boolean { return acceptEncoding.split(",").some((one) => one.trim() === "gzip"); }
 
 function joined(body: readonly Piece[], length: number): Uint8Array {
   const [first] = body;

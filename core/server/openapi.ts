@@ -14,6 +14,7 @@ import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-
 import { OPENAPI_V3_PROTOBUF, OPENAPI_V3_PROTOBUF_OLD } from "../api/openapi/v3-protobuf.ts";
 import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { takesGzip } from "../net/takes-gzip.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, raw, type RawAnswer } from "./answer.ts";
@@ -151,6 +152,6 @@ async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenA
   Object.assign(headers, RANGES, { "last-modified": new Date(modifiedMs).toUTCString() });
   const part = request.header("range") && askedPart(request, { bytes: await promisify(gunzip)(gzip), contentType, etag, headers });
   if (part) return part;
-  if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
+  if (takesGzip(request.header("accept-encoding"))) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
   return raw(await promisify(gunzip)(gzip), contentType, 200, headers);
 }

@@ -7,6 +7,7 @@ import { errorText } from "../../../core/api/meta/error-text.ts";
 import { StatusError } from "../../../core/api/meta/status-error.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Connection } from "../../../core/net/connections.ts";
+import { takesGzip } from "../../../core/net/takes-gzip.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Labels, type Metrics } from "../../../core/observe/metrics.ts";
 import { KubeletApiError } from "../kubelet-api.ts";
@@ -159,5 +160,3 @@ async function send(response: ServerResponse, { status, contentType, body, mayGz
   body.pipe(response);
   await promise;
 }
-
-function takesGzip(accepted: string | string[] | undefined): boolean { return String(accepted ?? "").split(",").some((one) => /^\s*gzip\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/.test(one)); }
