@@ -53,10 +53,14 @@ export function repositoryOf(image: string): string {
   return `${domain}/${remote}`;
 }
 
-/** In full, as a runtime knows it: what pods call it is made that before it is looked for. Throws an Error when it is no name of an image. */
+/**
+ * In full, as a runtime knows it: what pods call it is made that before it is looked for, of a tag and a digest the digest alone. Throws an Error when it is no name of an image.
+ *
+ * Source: github.com/distribution/reference (ParseDockerRef)
+ */
 export function fullName(image: string): string {
-  const tagged = withDefaultTag(image);
-  return `${repositoryOf(tagged)}${tagged.slice(REFERENCE.exec(tagged)![1]!.length)}`;
+  const [, , tag = "latest", digest] = REFERENCE.exec(withDefaultTag(image)) ?? [];
+  return `${repositoryOf(image)}${digest === undefined ? `:${tag}` : `@${digest}`}`;
 }
 
 /** "foo" is docker.io and library/foo; a first part that looks like a host is one. */

@@ -1087,6 +1087,13 @@ test("a sandbox whose status cannot be had is told of, as are search paths of a 
   expect(node.told).toContain('n1 MissingClusterDNS: kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.');
 });
 
+test("a directory where the host's resolver should be written ends no node", async () => {
+  await using node = await startNode({ resolvConf: dataDir });
+  await eventually(() => node.told, (told) => told.some((line) => line.startsWith("n1 CheckLimitsForResolvConf: EISDIR")));
+  await node.create("p", {});
+  await eventually(() => node.told, (told) => told.some((line) => line.startsWith("p ") && line.includes("EISDIR")));
+});
+
 test("a runtime that tells nonsense of a pod keeps it from being told, and is asked again", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");

@@ -32,9 +32,17 @@ export async function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt
 /** What pods cannot have of the host's resolver: said once, whatever pods there are. */
 export function tellResolverProblem({ settings: { resolvConf: path, clusterDomain, nodeName }, events }: Pick<KubeletContext, "settings" | "events">): void {
   if (path === "") return;
-  const host = hostResolver(path);
-  const problem = host ? searchProblem(host, { path, clusterDomain }) : `open ${path}: no such file or directory`;
+  const problem = resolverProblem(path, clusterDomain);
   if (problem !== undefined) events.event(nodeReference(nodeName), "Warning", "CheckLimitsForResolvConf", problem);
+}
+
+function resolverProblem(path: string, clusterDomain: string): string | undefined {
+  try {
+    const host = hostResolver(path);
+    return host ? searchProblem(host, { path, clusterDomain }) : `open ${path}: no such file or directory`;
+  } catch (error) {
+    return (error as Error).message; // a directory, or links in a circle: each pod will say so, and the node goes on
+  }
 }
 
 function hostResolver(path: string): Resolver | undefined {

@@ -9,6 +9,7 @@ import { exec } from "../os/exec.ts";
 import type { SysctlKeeper } from "../os/sysctl.ts";
 import { keepHearingRouters, presentWaysOut } from "./router-advertisements.ts";
 
+const FORWARDING_V6 = "net.ipv6.conf.all.forwarding";
 const MODULES = ["br_netfilter", "nf_conntrack", "nf_tables", "vxlan"];
 
 /** How many connections the kernel remembers, and for how long: never less than it does by itself. */
@@ -28,7 +29,7 @@ export interface HostOptions {
   readonly usesV6: boolean;
   /** The one with the default route: on it, router advertisements go on being heard although the host forwards. */
   readonly interfaceName: string | undefined;
-  /** On those too, which may come and go; absent: the machine's ways out. */
+  /** On those too, which may come and go, unless it was a router before; absent: the machine's ways out. */
   readonly waysOut?: (() => readonly string[]) | undefined;
   readonly cpus: number;
   readonly conntrack?: Conntracking | undefined;
@@ -61,10 +62,11 @@ export function letPacketsThrough({ sysctl, usesV6, interfaceName, waysOut = pre
     return isSet;
   };
   if (!set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
-  const hear = (): void => { if (usesV6) keepHearingRouters(sysctl, [...(interfaceName === undefined ? [] : [interfaceName]), ...waysOut()]); };
+  const isRouter = usesV6 && sysctl.getOriginal(FORWARDING_V6) === "1"; // before it was a node: whoever made it one has it hear no routers where others send through it
+  const hear = (): void => { if (usesV6) keepHearingRouters(sysctl, [...(interfaceName === undefined ? [] : [interfaceName]), ...(isRouter ? [] : waysOut())]); };
   if (usesV6) {
     hear();
-    set("net.ipv6.conf.all.forwarding", "1");
+    set(FORWARDING_V6, "1");
   }
   const filtersV6 = set("net.bridge.bridge-nf-call-ip6tables", "1"); // also without IPv6: pods of one bridge have it on their link
   const bridgeNetfilter = set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || filtersV6);

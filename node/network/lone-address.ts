@@ -2,7 +2,8 @@
  * An address for a machine that is on no network, on its loopback interface: by it pods reach the API server, the kubelet and NodePorts, as they would by that of a network
  * card. 127.0.0.1 is themselves to them, and may stand in no Endpoints.
  *
- * The addresses are of documentation's ranges, which no network has (RFC 5737, RFC 3849). They go once the machine is on a network: address-watch.ts ends the process then.
+ * The addresses are of documentation's ranges, which no network has (RFC 5737, RFC 3849). They go once the machine is on a network that pods' first family of addresses has, too:
+ * address-watch.ts ends the process then.
  * installers/linux/uninstall.sh removes them.
  */
 import type { Netlink } from "../os/netlink.ts";

@@ -6,6 +6,7 @@ import { informerFactory } from "../../core/client/informer-factory.ts";
 import { NODES } from "../../core/client/resources.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
+import type { Family } from "../../core/net/cidr.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
@@ -109,6 +110,23 @@ test.skipIf(process.platform !== "linux")("what lets packets through is set agai
   expect(existsSync(path("net/bridge"))).toBe(false);
   stop.abort();
   await ended;
+});
+
+test.each([
+  { name: "was a router before hears none where others may send through it", forwarded: "1", heard: ["2", "1"] },
+  { name: "was none hears them on each way out", forwarded: "0", heard: ["2", "2"] },
+])("a machine that $name, also after a restart", ({ forwarded, heard }) => {
+  using dir = directory();
+  const path = (name: string): string => join(dir.path, "net/ipv6/conf", name);
+  for (const [name, value] of [["all/forwarding", forwarded], ["eth0/accept_ra", "1"], ["eth1/accept_ra", "1"]] as const) {
+    mkdirSync(dirname(path(name)), { recursive: true });
+    writeFileSync(path(name), value);
+  }
+  for (let starts = 0; starts < 2; starts++) {
+    const sysctl = sysctlKeeper({ recordFile: join(dir.path, "record.json"), log: silentLog, root: dir.path });
+    letPacketsThrough({ sysctl, usesV6: true, interfaceName: "eth0", waysOut: () => ["eth0", "eth1"], log: silentLog }).keep?.();
+    expect(["eth0/accept_ra", "eth1/accept_ra", "all/forwarding"].map((name) => readFileSync(path(name), "utf8"))).toEqual([...heard, "1"]);
+  }
 });
 
 test("routers are heard on network cards and where they have told of an address; never on what pods and containers are behind", () => {
@@ -220,7 +238,6 @@ test.each([
   { name: "it was started on no network", own: ["127.0.0.1"], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
   { name: "and is on none", own: ["127.0.0.1"], change: OFFLINE, to: undefined },
   { name: "it was started with the loopback's own address", own: ["192.0.2.1"], change: { loopback4: ["192.0.2.1"] }, to: ["192.168.0.5", "2001:db8::5"] },
-  { name: "and has IPv6 alone now", own: ["192.0.2.1", "2001:db8::1"], change: { route4: "", addresses4: [], loopback4: ["192.0.2.1"], addresses6: `${V6_OF_LO}${facts.addresses6}` }, to: ["2001:db8::5"] },
   { name: "and still has no other", own: ["192.0.2.1"], change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was given no address, and now is", own: ["169.254.7.7"], change: { addresses4: [at("eth0", "192.168.0.5"), at("eth0", "169.254.7.7")], addresses6: "" }, to: ["192.168.0.5"] },
   { name: "it is given no address", own: ["169.254.7.7"], change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")] }, to: undefined },
@@ -228,10 +245,13 @@ test.each([
   expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, [4], { ...facts, ...change })?.ips).toEqual(to);
 });
 
-test("a machine that was started on no network moves to the first it is on, though that has IPv6 alone", () => {
-  const own = { ips: ["192.0.2.1"], interfaceName: undefined, mtu: 1500 }, of6 = { ...facts, route4: "", addresses4: [], loopback4: ["192.0.2.1"] };
-  expect(movedTo(own, [6], of6)?.ips).toEqual(["2001:db8::5"]);
-  expect(movedTo(own, [6], { ...of6, route6: "", addresses6: "" })).toBeUndefined();
+test("a machine that was started on no network moves to the first it is on, though that has IPv6 alone, unless its pods would not reach the API server there", () => {
+  const own = { ips: ["192.0.2.1", "2001:db8::1"], interfaceName: undefined, mtu: 1500 };
+  const of6 = { ...facts, route4: "", addresses4: [], loopback4: ["192.0.2.1"], addresses6: `${V6_OF_LO}${facts.addresses6}` };
+  const to = (...families: Family[]) => movedTo(own, families, of6)?.ips;
+  expect([to(6), to(6, 4), to(4), to(4, 6)]).toEqual([["2001:db8::5"], ["2001:db8::5"], undefined, undefined]);
+  expect(movedTo({ ...own, family: 6 }, [4], of6)?.ips).toEqual(["2001:db8::5"]); // whoever chose that family knows
+  expect(movedTo(own, [6], { ...of6, route6: "", addresses6: V6_OF_LO })).toBeUndefined();
 });
 
 test.each([
@@ -270,6 +290,32 @@ test.each([
   });
   await vxlanOverlay({ netlink: () => netlink, nodeIps: ["192.168.0.5"], uplink: { interfaceName: "eth0", mtu }, log: silentLog }).sync({ name: "n1", ips: ["192.168.0.5"], podCidrs }, [], signal);
   expect(devices).toEqual([made]);
+});
+
+test.skipIf(process.platform !== "linux")("where a tunnel over IPv6 would drop large packets, connections of TCP are told of smaller segments, until the network is larger", async () => {
+  using dir = directory();
+  const api = fakeApi(), stop = new AbortController(), scripts: string[] = [], uplink = { interfaceName: undefined, mtu: 1280 };
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const tunnel = (...nodeIps: string[]) => vxlanOverlay({ netlink: () => ({}) as Netlink, nodeIps, uplink, log: silentLog });
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: ["fd42::/56"], serviceCidrs: ["fd43::/112"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink,
+    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => undefined },
+    overlay: { ...tunnel("fd00::5"), async sync() {} }, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
+  const node = (name: string, n: number) => ({ apiVersion: "v1", kind: "Node", metadata: { name }, spec: { podCIDRs: [`fd42:0:0:${n}::/64`] }, status: { addresses: [{ type: "InternalIP", address: `fd00::${n}` }] } });
+  await api.client.resource(NODES).create(node("n1", 5) as never, { signal });
+  await eventually(() => scripts.at(-1), (text) => /table inet coracle-tunnel/.test(text ?? ""));
+  expect(scripts.at(-1)!.split("\n").filter((line) => line.includes("maxseg")).map((line) => line.replace("add rule inet coracle-tunnel ", ""))).toEqual([
+    `postrouting oifname "coracle-vxlan" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1150`, `prerouting iifname "coracle-vxlan" meta nfproto ipv6 tcp flags syn tcp option maxseg size set 1150`,
+  ]);
+  uplink.mtu = 1350;
+  await api.client.resource(NODES).create(node("n2", 6) as never, { signal });
+  await eventually(() => scripts.at(-1), (text) => text?.includes("fd00::6") ?? false);
+  expect(scripts.at(-1)).not.toContain("maxseg");
+  expect(tunnel("192.168.0.5").dropsLarge).toBe(false); // IPv4 takes them apart
+  stop.abort();
+  await ended;
 });
 
 const ZERO = "0".repeat(32);

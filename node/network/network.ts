@@ -43,6 +43,7 @@ import { ensurePodLinks } from "./pod-links.ts";
 import { ensureServiceRoutes } from "./service-routes.ts";
 import type { StableAddresses } from "./stable-addresses.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
+import { tunnelSegmentsText } from "./tunnel-segments.ts";
 
 export interface NodeNetworkOptions {
   readonly informers: Informers;
@@ -108,6 +109,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const firewalld = firewalldPassages({ exec: options.exec ?? exec, noteFile: paths.firewalld, log });
   let host: PreparedHost = { bridgeNetfilter: false };
   let masquerade = "", guard = ""; // as applied
+  let warned: number | undefined; // of datagrams larger than that
   let bridge: number | undefined; // its index
   let wake: () => void = () => {};
 
@@ -127,10 +129,15 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     const self = peerOf(own), others = peersOf(own, nodes.list());
     const { udpPort } = overlay;
     const passage = { clusterCidrs, ingressPorts: options.ingressPorts ?? [], tunnel: udpPort === undefined ? undefined : { udpPort, from: others.flatMap(({ ips }) => ips).toSorted() } };
-    const guarding = tunnelGuardText({ udpPort, from: [...new Set(passage.tunnel?.from)] });
+    const carriedBytes = uplink.mtu - overlay.overheadBytes, dropped = overlay.dropsLarge && carriedBytes < mtu ? carriedBytes : undefined;
+    const guarding = tunnelGuardText({ udpPort, from: [...new Set(passage.tunnel?.from)] }) + tunnelSegmentsText(dropped);
     if (guarding !== guard) {
       await nft.apply(guarding, { signal }); // before there is a tunnel
       guard = guarding;
+    }
+    if (dropped !== warned) {
+      if (dropped !== undefined) log.warn("this machine's network is too small for a tunnel over IPv6: datagrams of pods' IPv6 that are larger than what it carries do not reach other nodes", { mtu: uplink.mtu, carriedBytes });
+      warned = dropped;
     }
     await allowThroughFirewall(nft, passage, firewalld, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at, or told what is the cluster's", { error }); });
     if (!self) return;

@@ -85,8 +85,14 @@ export function movedTo(own: NodeAddresses, families: readonly Family[] = [], fa
   const found = own.family === undefined ? (routedAddresses(facts) ?? nodeAddresses([], facts)) : preferring(own.family, facts);
   if (gone.length === 0) return (isWished(found) && !isWished(own)) || (own.family === undefined && isMore(found, own, families)) ? found : undefined;
   if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
-  if (own.interfaceName === undefined && routedAddresses(facts)) return found; // it was on no network: any is better
+  if (own.interfaceName === undefined && routedAddresses(facts)) return isUseful(found, families) ? found : undefined;
   return familiesOf(gone).some((family) => familiesOf(found.ips).includes(family)) ? found : undefined;
+}
+
+/** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */
+function isUseful({ ips, family: wished }: NodeAddresses, [first]: readonly Family[]): boolean {
+  const family = wished ?? first;
+  return family === undefined || familiesOf(ips).includes(family);
 }
 
 /** It has all families that `own` has, and one that the cluster has besides. */

@@ -24,6 +24,8 @@ export const ROUTER_MAC_ANNOTATION = "coracle.local/vxlan-router-mac";
 export interface Overlay {
   /** Bytes by which pods' packets must be smaller than the host's. */
   readonly overheadBytes: number;
+  /** What is too large once it is wrapped does not arrive; absent: the kernel takes it apart. */
+  readonly dropsLarge?: boolean | undefined;
   /** Where packets of other nodes arrive; absent: they come as they are. */
   readonly udpPort?: number | undefined;
   /** Makes routes to exactly these peers; those to peers that stay are not touched. May be called again with the same. */
@@ -33,7 +35,7 @@ export interface Overlay {
 /** Every link that carries IPv6 must take this (RFC 8200); without it the kernel gives a device no address of that family. */
 const IPV6_MTU_MIN = 1280;
 
-/** How large packets of pods may be. What is too large for the host's own network once it is wrapped, the kernel takes apart. */
+/** How large packets of pods may be. Some may be too large for the host's own network once they are wrapped. */
 export function podMtu({ uplinkMtu, overheadBytes, podCidrs }: { readonly uplinkMtu: number; readonly overheadBytes: number; readonly podCidrs: readonly string[] }): number {
   return Math.max(uplinkMtu - overheadBytes, podCidrs.some((cidr) => parseCidr(cidr)?.family === 6) ? IPV6_MTU_MIN : 0);
 }

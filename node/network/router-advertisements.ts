@@ -3,6 +3,8 @@
  * them before keeps them, on each way out that it has: its network cards, and whatever else has an address by an advertisement (a bridge, a VLAN). Never from pods and containers, which
  * could say that they are the way out.
  *
+ * A machine that forwarded before it was a node heard none unless it was told to, and others may be behind its cards: only where its default route is, it is.
+ *
  * Programs that hear routers themselves (systemd-networkd, NetworkManager, dhcpcd) set 0, and it stays.
  *
  * Source: linux Documentation/networking/ip-sysctl.rst (accept_ra), net/ipv6/route.c (rt6_purge_dflt_routers)

@@ -11,7 +11,7 @@ import { parseIp } from "../../core/net/cidr.ts";
 import { BRIDGE } from "../os/pod-bridge.ts";
 import { VNI } from "./vxlan.ts";
 
-const GUARD_TABLE = "coracle-tunnel";
+export const GUARD_TABLE = "coracle-tunnel";
 
 /** `udpPort`: absent where there is no tunnel. `from`: addresses of the other nodes. */
 export function tunnelGuardText({ udpPort, from }: { readonly udpPort: number | undefined; readonly from: readonly string[] }): string {

@@ -62,7 +62,7 @@ export function vxlanOverlay({ netlink: open, nodeIps, uplink, log }: VxlanOverl
   }
 
   return {
-    overheadBytes, udpPort: VXLAN_PORT,
+    overheadBytes, udpPort: VXLAN_PORT, dropsLarge: underlay === 6,
     async sync(own, others) {
       using netlink = open();
       const device = ensureDevice(netlink, own);

@@ -13,6 +13,8 @@ import type { Log } from "../../core/observe/log.ts";
 export interface SysctlKeeper {
   /** The value now; undefined when the kernel has no such setting. */
   get(name: string): string | undefined;
+  /** The value that it had before we changed it, or has if we have not. */
+  getOriginal(name: string): string | undefined;
   /** True if the setting has the value now. */
   set(name: string, value: string): boolean;
   /** For limits: true if the setting is at least `value` now. */
@@ -66,6 +68,7 @@ export function sysctlKeeper({ recordFile, log, root = "/proc/sys" }: { readonly
 
   return {
     get,
+    getOriginal: (name) => record()[name]?.before ?? get(name),
     set,
     raise(name, value) {
       const now = Number(get(name) ?? Number.NaN);

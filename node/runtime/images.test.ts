@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -33,7 +34,7 @@ function ctr(calls: string[] = [], known = new Map<string, string>()): Exec {
 }
 
 function digestOf(name: string): string {
-  return `sha256:${Buffer.from(name).toString("hex")}`;
+  return `sha256:${createHash("sha256").update(name.split("@")[0]!).digest("hex")}`;
 }
 
 function put(name: string, text: string): string {
@@ -60,9 +61,11 @@ test("a short name is made a full one, as pods' words are: under the short one n
   const run = ctr([], known);
   await expect(importImages(paths, put("spaces.tar", "docker.io/library/sp ace:1\ngood:1"), { run })).rejects.toThrow("spaces.tar: couldn't parse image name \"docker.io/library/sp ace:1\": invalid reference format");
   await expect(importImages(paths, put("upper.tar", "docker.io/library/UPPER:1"), { run })).rejects.toThrow("must be lowercase");
+  const ofBoth = digestOf("docker.io/library/both:1");
+  expect(await importImages(paths, put("both.tar", `docker.io/library/both:1@${ofBoth}`), { run })).toEqual([`docker.io/library/both@${ofBoth}`]); // of a pod's tag and digest the runtime heeds the digest
   const claimed = `docker.io/library/other@sha256:${"a".repeat(64)}`;
   await expect(importImages(paths, put("claimed.tar", claimed), { run })).rejects.toThrow(`${claimed} is ${digestOf(claimed)}`);
-  expect([...known.keys()]).toEqual(["docker.io/library/good:1"]);
+  expect([...known.keys()]).toEqual(["docker.io/library/good:1", `docker.io/library/both@${ofBoth}`]);
   rmSync(paths.imagesDir, { recursive: true });
 });
 
@@ -99,6 +102,10 @@ test("at start, archives are imported that are new, changed, or whose images are
   expect(await round(["docker.io/library/a:1", "docker.io/library/b:1"])).toEqual(["broken.tar"]);
   put("a.tar", "a:1 a:2");
   expect(await round(["a:1"])).toEqual(["a.tar", "b.tar.zst", "broken.tar"]);
+  const noted = JSON.parse(readFileSync(paths.importedFile, "utf8")) as Record<string, { images: string[] }>;
+  noted["b.tar.zst"]!.images = ["b:1"]; // by an earlier version, which left it the name that its archive gave it
+  writeFileSync(paths.importedFile, JSON.stringify(noted));
+  expect(await round(["docker.io/library/a:1", "docker.io/library/a:2", "b:1"])).toEqual(["b.tar.zst", "broken.tar"]);
 });
 
 test("what is called an archive and is none keeps no archive from being imported: one after a pipe waited half an hour, one after a link that led nowhere for ever", { skip: process.platform === "win32" }, async () => {

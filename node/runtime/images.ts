@@ -107,6 +107,15 @@ function fullNameOf(name: string, digest: string, wrong: (problem: string) => vo
   return undefined;
 }
 
+/** Earlier versions noted, and left in the runtime, what archives called them. */
+function isFullName(name: string): boolean {
+  try {
+    return fullName(name) === name;
+  } catch {
+    return false;
+  }
+}
+
 /** containerd tells CRI of an import a moment later, on a busy machine seconds. */
 const HEARD_MS_MAX = 30_000;
 
@@ -165,7 +174,7 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
       if (!facts.isFile()) throw new ImportError(name, "is no file"); // a pipe would keep those after it waiting
       const { size: sizeBytes, mtimeMs: modifiedMs } = facts;
       const known = before[name];
-      if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images?.every((image) => present.has(image))) {
+      if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images?.every((image) => present.has(image) && isFullName(image))) {
         after[name] = known;
         continue;
       }

@@ -3,25 +3,28 @@ import { silentEvents } from "../../../core/client/events.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
 import { globMatches } from "./host-glob.ts";
-import { repositoryOf, withDefaultTag } from "../../cri/image-name.ts";
+import { fullName, repositoryOf, withDefaultTag } from "../../cri/image-name.ts";
 import { credentialsFor, keyMatches, parseDockerConfig } from "./keyring.ts";
 import { imagePuller, type ImageRequest } from "./puller.ts";
 
+const DIGEST = `sha256:${"0".repeat(64)}`;
+
 test.each([
-  ["busybox", "busybox:latest", "docker.io/library/busybox"],
-  ["a/b:1", "a/b:1", "docker.io/a/b"],
-  ["localhost/b", "localhost/b:latest", "localhost/b"],
-  ["registry.example:5000/a/b", "registry.example:5000/a/b:latest", "registry.example:5000/a/b"],
-  [`x.io/a@sha256:${"0".repeat(64)}`, `x.io/a@sha256:${"0".repeat(64)}`, "x.io/a"],
-])("%s", (image, tagged, repository) => {
-  expect([withDefaultTag(image), repositoryOf(image)]).toEqual([tagged, repository]);
+  ["busybox", "busybox:latest", "docker.io/library/busybox", ":latest"],
+  ["a/b:1", "a/b:1", "docker.io/a/b", ":1"],
+  ["localhost/b", "localhost/b:latest", "localhost/b", ":latest"],
+  ["registry.example:5000/a/b", "registry.example:5000/a/b:latest", "registry.example:5000/a/b", ":latest"],
+  [`x.io/a@${DIGEST}`, `x.io/a@${DIGEST}`, "x.io/a", `@${DIGEST}`],
+  [`x.io:5000/a:1@${DIGEST}`, `x.io:5000/a:1@${DIGEST}`, "x.io:5000/a", `@${DIGEST}`],
+  ["index.docker.io/a", "index.docker.io/a:latest", "docker.io/library/a", ":latest"],
+])("%s", (image, tagged, repository, rest) => {
+  expect([withDefaultTag(image), repositoryOf(image), fullName(image)]).toEqual([tagged, repository, `${repository}${rest}`]);
 });
 
 test("what is no image name", () => {
   expect(() => withDefaultTag("Busybox")).toThrow(`couldn't parse image name "Busybox": invalid reference format: repository name (library/Busybox) must be lowercase`);
   expect(() => withDefaultTag("EXAMPLE.com:5000/a/B:1")).toThrow("invalid reference format: repository name (a/B) must be lowercase");
   expect(() => withDefaultTag("0".repeat(64))).toThrow(`invalid repository name (${"0".repeat(64)}), cannot specify 64-byte hexadecimal strings`);
-  expect(repositoryOf("index.docker.io/busybox")).toBe("docker.io/library/busybox");
   expect(() => withDefaultTag("a-".repeat(500_000))).toThrow(/^couldn't parse image name "(a-){127}a…": invalid reference format$/);
   expect(withDefaultTag(`r.io:5000/${"a".repeat(255)}`)).toMatch(/:latest$/);
   expect(() => withDefaultTag(`r.io/${"a".repeat(256)}`)).toThrow("repository name must not be more than 255 characters");
