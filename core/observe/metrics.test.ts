@@ -75,6 +75,30 @@ test("what is deprecated says since when, and is counted as such", () => {
   expect(metrics.render()).toContain('registered_metrics_total{deprecated_version="1.34.0",stability_level="STABLE"} 1\nregistered_metrics_total{deprecated_version="",stability_level="STABLE"} 1\n');
 });
 
+test("what is removed and comes again while a family is written is told once", () => {
+  const metrics = metricsRegistry();
+  const seconds = metrics.histogram("seconds", "Long.", [1]), total = metrics.counter("total", "All.");
+  const levels = new Map([["a", 1], ["b", 2]]);
+  metrics.gaugeFrom("level", "High.", function* () { for (const [name, value] of levels) yield [{ name }, value] as const; });
+  for (const name of ["a", "b"]) {
+    seconds.observe(1, { name });
+    total.inc({ name });
+  }
+  const told: string[] = [];
+  for (const { name: family, series } of metrics.families((name) => ["seconds", "total", "level"].includes(name)))
+    for (const one of series()) {
+      told.push(`${family} ${/name="(\w)"/.exec(one)![1]}`);
+      seconds.remove({ name: "a" });
+      seconds.observe(1, { name: "a" });
+      total.remove({ name: "a" });
+      total.inc({ name: "a" });
+      levels.delete("a");
+      levels.set("a", 1);
+      if (told.length > 20) break;
+    }
+  expect(new Set(told).size).toBe(told.length);
+});
+
 test("a metric has one owner", () => {
   const metrics = metricsRegistry();
   metrics.gauge("a", "");

@@ -49,7 +49,7 @@ export interface Family {
   readonly name: string;
   readonly help: string;
   readonly type: string;
-  /** The lines of one after another: a histogram's belong together. */
+  /** The lines of one after another: a histogram's belong together. Those there are when the first is taken: one that is removed meanwhile, and comes again, would be told twice. */
   series(): Iterable<string>;
 }
 
@@ -113,7 +113,7 @@ export function metricsRegistry(): Metrics {
 
   function values(name: string, help: string, type: string): Series {
     const series = new Series((labels) => folded(name, labels));
-    register({ name, help, type, *series() { for (const one of series.all.values()) if (!(one.isReset && one.value === 0)) yield `${name}${one.text} ${sample(one.value)}`; }, ...(type === "counter" && { reset: () => series.reset() }) });
+    register({ name, help, type, *series() { for (const one of [...series.all.values()]) if (!(one.isReset && one.value === 0)) yield `${name}${one.text} ${sample(one.value)}`; }, ...(type === "counter" && { reset: () => series.reset() }) });
     return series;
   }
 
@@ -124,7 +124,7 @@ export function metricsRegistry(): Metrics {
       register({
         name, help, type,
         *series() {
-          for (const [labels, value] of samples()) {
+          for (const [labels, value] of [...samples()]) {
             const text = format(inOrder(labels)), since = before.get(text) ?? 0;
             if (since === 0 || value !== since) yield `${name}${text} ${sample(value < since ? value : value - since)}`; // less: who counts has begun anew
           }
@@ -218,7 +218,7 @@ export function* texts(families: Iterable<Family>): Iterable<string> {
 function onOneLine(help: string): string { return help.replace(/[\\\n]/g, (c) => (c === "\n" ? "\\n" : "\\\\")); }
 
 function* shownOf(name: string, all: Iterable<Observations>): Iterable<string> {
-  for (const one of all) {
+  for (const one of [...all]) {
     const lines = one.lines(name);
     if (lines !== undefined) yield lines;
   }

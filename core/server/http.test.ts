@@ -19,12 +19,12 @@ import { httpFront } from "./http.ts";
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
-async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "", header, clock = systemClock }: { readonly clock?: Clock; readonly header?: readonly [string, string]; readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
+async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "", header, clock = systemClock, quit }: { readonly clock?: Clock; readonly quit?: AbortSignal; readonly header?: readonly [string, string]; readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
   const stopping = new AbortController();
   const front = httpFront({ handler: (asked) => { if (header) asked.setHeader?.(...header); return Promise.resolve(answer); }, clock, log: silentLog, stopping: () => stopping.signal, columnTexts });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
-  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: `/api/v1/configmaps?watch=1${query}`, headers }, resolve).on("error", reject).end(); });
+  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: `/api/v1/configmaps?watch=1${query}`, headers, ...(quit && { signal: quit }) }, resolve).on("error", reject).end(); });
 }
 
 const served = { row: { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" }, apiVersion: "v1", custom: undefined, fromStorage: (object: unknown) => object } as unknown as ServedResource;
@@ -62,6 +62,26 @@ test("while an answer that is long work is written others have their turn, and i
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   expect([text, response.headers["content-length"]]).toEqual([Array.from({ length: 20 }, (_, i) => `${i}é\n`).join(""), String(Buffer.byteLength(text))]);
   expect(worked.filter(Boolean)).toEqual(Array.from({ length: 20 }, () => 1));
+});
+
+test("what is long work to write is not written to its end for somebody who has gone", async () => {
+  let upMs = 0;
+  const quit = new AbortController();
+  const { promise: left, resolve } = Promise.withResolvers<void>();
+  function* pieces(): Iterable<string> {
+    try {
+      for (;;) {
+        upMs += 50;
+        yield "more\n";
+        quit.abort();
+      }
+    } finally {
+      resolve();
+    }
+  }
+  const asking = serve({ type: "raw", status: 200, headers: { "content-type": "text/plain" }, body: { pieces: pieces() } }, { clock: { ...systemClock, uptimeMs: () => upMs }, quit: quit.signal });
+  await expect(asking).rejects.toThrow();
+  await left;
 });
 
 test("a status that cannot be sent is answered all the same, with an error", async () => {

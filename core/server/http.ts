@@ -93,12 +93,14 @@ function isEndless(answer: Answer): boolean {
   return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || isStream(answer.body)));
 }
 
-async function taken({ pieces }: Slowly, breathe: Breathe): Promise<readonly Piece[]> {
+/** Undefined: whoever asked has gone meanwhile. */
+async function taken({ pieces }: Slowly, breathe: Breathe, signal: AbortSignal): Promise<readonly Piece[] | undefined> {
   const all: Piece[] = [];
   for (const piece of pieces) {
     all.push(typeof piece === "string" ? Buffer.from(piece) : piece); // to count the bytes of all of them at once would be a long piece of work again
     const turn = breathe();
     if (turn) await turn;
+    if (signal.aborted) return undefined;
   }
   return all;
 }
@@ -155,7 +157,10 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       const { body, passedOn } = answer;
       if (passedOn) return sendPassedOn(answer, { ...passedOn, isHead: how.request.method === "HEAD" }, { response, clock, signal });
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
-      if (isSlowly(body)) return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "", body: await taken(body, breather(clock)) }, signal);
+      if (isSlowly(body)) {
+        const pieces = await taken(body, breather(clock), signal);
+        return pieces && bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "", body: pieces }, signal);
+      }
       if (typeof body === "string" || body instanceof Uint8Array)
         return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (body.length === 0 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
       setStatus(response, answer.status);

@@ -3,6 +3,8 @@ import { beforeAll, expect, test } from "vitest";
 import { memoryRegistry } from "../../test/memory-registry.ts";
 import { ANONYMOUS } from "../api/request/user.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { CustomKind } from "../registry/apiextensions/custom/custom-kind.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { RawAnswer } from "./answer.ts";
 import type { PathHandler } from "./scope.ts";
 import { indexPaths } from "./index-paths.ts";
@@ -57,6 +59,27 @@ test("v3 is an index of documents, each at a URL with its hash, which may be kep
   expect(await ask(openApi, serverRelativeURL, { accept: "text/html" })).toMatchObject({ status: 406 });
   for (const path of ["/openapi/v3/apis/example.com/v1", "/openapi/v3/"]) expect(await ask(openApi, path)).toMatchObject({ status: 404, headers: {}, text: "" });
 });
+
+test("a request that is told late of what was served does not bring it back: what was made for others since is kept", async () => {
+  let upMs = 0, loads = 0;
+  const registry = await memoryRegistry();
+  const paths = openApiPaths({ registry, clock: { ...systemClock, uptimeMs: () => (upMs += 50) }, version: "v1.36.0", descriptions: () => { loads++; return Promise.resolve({}); } });
+  for (let i = 0; i < 10; i++) define(registry, `box${i}`);
+  const late = ask(paths, "/openapi/v3");
+  for (let i = 1; i < 10; i++) registry.removeCustom("ops.io", `box${i}es`);
+  const place = "/openapi/v3/apis/ops.io/v1";
+  const first = await ask(paths, place);
+  await late;
+  expect(first!.text).not.toBe("");
+  expect([(await ask(paths, place))!.text, loads]).toEqual([first!.text, 1]);
+});
+
+function define(registry: Registry, singular: string): void {
+  const names = { plural: `${singular}es`, singular, kind: singular, listKind: `${singular}List` };
+  registry.setCustom(new CustomKind({
+    crd: { metadata: { name: `${names.plural}.ops.io` }, spec: { group: "ops.io", scope: "Namespaced", names, versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }] } } as never, remote: undefined,
+  }), names);
+}
 
 test.each<[range: string, status: number, told: string | undefined, body: (whole: string) => string]>([
   ["bytes=0-9", 206, "bytes 0-9/SIZE", (whole) => whole.slice(0, 10)], ["bytes=-7", 206, "bytes -7/SIZE", (whole) => whole.slice(-7)], ["bytes=5-", 206, "bytes 5-/SIZE", (whole) => whole.slice(5)], ["bytes=2-99999999", 206, "bytes 2-/SIZE", (whole) => whole.slice(2)],

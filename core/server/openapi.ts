@@ -65,10 +65,10 @@ export function openApiPaths({ clock, registry, version, cbor = false, descripti
   }
 
   async function current(): Promise<OpenApiDocuments> {
-    while (changes !== registry.changes) {
+    while (changes < registry.changes) {
       const now = registry.changes, api = { versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) };
       await documents.hashSchemas(api);
-      if (changes === now) break; // another request was there first
+      if (changes >= now) continue; // another request was there first, and what it has told may be newer
       documents.update(api);
       changes = now;
     }

@@ -95,6 +95,7 @@ test.each<[what: string, answer: () => Answer, headers: Readonly<Record<string, 
   ["a log", () => logOf("one"), {}, "", true],
   ["a watch in a form that there is not", () => watchOf(1), { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" }, "includeObject=x", false],
   ["a page", () => raw("ok"), {}, "", false],
+  ["a page that is written slowly", () => raw({ pieces: ["ok"] }), {}, "", false],
   ["what another server has answered", () => ({ ...logOf("one") as ReturnType<typeof raw>, passedOn: { headers: [], length: undefined } }), {}, "", false],
   ["a watch by another protocol", () => watchOf(1), { upgrade: "SPDY/3.1" }, "", false],
 ])("%s is streamed over a WebSocket: %#", (_, answer, headers, query, is) => {

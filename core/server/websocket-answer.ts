@@ -11,7 +11,7 @@ import { WATCH_LENGTH_BYTES } from "../api/codec/watch-frames.ts";
 import { WEBSOCKET_TOKEN_PREFIX } from "../authn/bearer-token.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { webSocket, webSocketAnswer } from "../net/websocket.ts";
-import type { Answer, RawAnswer, WatchAnswer } from "./answer.ts";
+import { type Answer, isStream, type RawAnswer, type WatchAnswer } from "./answer.ts";
 import type { ServerRequest } from "./request.ts";
 import { type EventBatch, type Presentation, watchEncoder } from "./respond.ts";
 
@@ -25,7 +25,7 @@ type Streamed = WatchAnswer | LogAnswer;
 /** Whatever else somebody asks for by WebSocket is answered as to anybody, and so is a watch that there is no such form of. */
 export function canStream(answer: Answer, how: Presentation): answer is Streamed {
   if (how.request.header("upgrade")?.toLowerCase() !== "websocket") return false;
-  if (answer.type === "raw") return answer.status === 200 && !answer.passedOn && !(typeof answer.body === "string" || answer.body instanceof Uint8Array);
+  if (answer.type === "raw") return answer.status === 200 && !answer.passedOn && isStream(answer.body);
   return answer.type === "watch" && hasEncoder(answer, how);
 }
 

@@ -122,11 +122,16 @@ export class OpenApiDocuments {
     return foreign ? { ...made, etag: `"${this.#hash([made.etag, foreign.hash])}"` } : made;
   }
 
+  /** Of what is served now, whatever is by the time that the descriptions are there: its hash says so. */
   #maker(path: string): ((descriptions: Descriptions) => object) | undefined {
     const groupVersion = this.#api.versions.find((candidate) => pathOf(candidate) === path);
-    if (groupVersion) return (descriptions) => openApiV3({ groupVersion, ...this.#partOf(groupVersion), descriptions, facts: this.#facts }, this.#info);
+    if (groupVersion) {
+      const part = this.#partOf(groupVersion);
+      return (descriptions) => openApiV3({ groupVersion, ...part, descriptions, facts: this.#facts }, this.#info);
+    }
     if (!this.#hashesNow().has(path)) return undefined;
-    return (descriptions) => rootDocuments(this.#groups(), { facts: this.#facts, descriptions, ...this.#info }).get(path)!();
+    const groups = this.#groups();
+    return (descriptions) => rootDocuments(groups, { facts: this.#facts, descriptions, ...this.#info }).get(path)!();
   }
 
   #keep(path: string, encoding: Encoding, make: () => Promise<{ readonly bytes: Uint8Array; readonly contentType: string }>): Promise<OpenApiDocument> {

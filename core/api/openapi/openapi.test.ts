@@ -243,6 +243,19 @@ test("schemas are told apart once, and others have their turn between two: what 
   expect(Object.keys((documents.index() as { paths: object }).paths)).toContain("apis/stable.example.com/v1");
 });
 
+test("a document says what its hash says, though something else is served by the time that its descriptions are there", async () => {
+  const { promise, resolve } = Promise.withResolvers<object>();
+  const apps = <T extends { readonly group: string }>(all: Iterable<T>): T[] => [...all].filter(({ group }) => group === "apps");
+  const documents = new OpenApiDocuments({ versions: [...apps(builtInResources.groupVersions()), CRONTAB_VERSION], rows: [...apps(builtInResources.rows()), CRONTABS], custom: new Map() }, { version: "v1.36.4", descriptions: () => promise as never });
+  const places = ["apis/stable.example.com/v1", "apis/apps"], made = places.map((place) => documents.v3(place, "json")!);
+  documents.update({ versions: [], rows: [], custom: new Map() });
+  expect(places.map((place) => documents.v3(place, "json"))).toEqual([undefined, undefined]);
+  resolve({});
+  const paths = await Promise.all(made.map(async (one) => Object.keys((JSON.parse(gunzipSync((await one).gzip).toString()) as { paths: object }).paths)));
+  expect(paths[0]).toContain("/apis/stable.example.com/v1/namespaces/{namespace}/crontabs");
+  expect(paths[1]).toEqual(["/apis/apps/"]);
+});
+
 test("documents are made once, and again only when what they say has changed", async () => {
   let loads = 0;
   const api = { versions: [...builtInResources.groupVersions()], rows: [...builtInResources.rows()], custom: new Map() };
