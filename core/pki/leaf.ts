@@ -2,7 +2,7 @@
  * A certificate with its key, kept in two files: <name>.key, then <name>.crt. The key is written first, so that after a power cut
  * between the two they do not match, which is noticed here and healed by issuing again.
  */
-import { createPrivateKey } from "node:crypto";
+import { createPrivateKey, type KeyObject } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../lifecycle/clock.ts";
 import { fileText } from "../lifecycle/file-text.ts";
@@ -31,12 +31,16 @@ export interface LeafContext {
   readonly releasedMs: number;
 }
 
+const LACKS_NAME = "lacks a name";
+
 /** The pair on disk if it will do, else a new one. `renewed` says why, when there was one before. */
 export async function ensureLeaf(spec: LeafSpec, context: LeafContext): Promise<{ readonly leaf: Leaf; readonly issued: boolean; readonly reason: string }> {
   const found = await readLeaf(context.dir, spec.name);
   const reason = found ? leafProblem(found.certificate, spec, context) : "absent";
   if (found && reason === undefined) return { leaf: found, issued: false, reason: "" };
-  return { leaf: await issueLeaf(spec, context), issued: true, reason: reason ?? "" };
+  // Whoever has been told the key, as in the line of `--print-join-command`, knows the server by it after an address or a name was added, too.
+  const key = found && reason === LACKS_NAME ? createPrivateKey(found.keyPem) : await generateKey();
+  return { leaf: await issueLeaf(spec, key, context), issued: true, reason: reason ?? "" };
 }
 
 /** Undefined when there is none that is whole. */
@@ -65,14 +69,13 @@ function leafProblem(certificate: Certificate, spec: LeafSpec, { authority, cloc
   // A leaf that lasts as long as its CA cannot be made to last longer, whatever the clock says: it would be made anew, and written, at each look.
   if (needsRenewal(certificate, nowMs) && certificate.notAfterMs < authority.certificate.notAfterMs) return "expires soon or is not valid yet";
   if (!sameBytes(certificate.subjectRaw, encodeSubject(spec.subject))) return "speaks for another subject";
-  if (!coversAltNames(certificate.altNames, spec.altNames)) return "lacks a name";
+  if (!coversAltNames(certificate.altNames, spec.altNames)) return LACKS_NAME;
   // Only the issuer is asked for here: the CA's own dates are the operator's to watch.
   const chain = chainProblem(certificate, { roots: authority.bundle, usage: spec.usages.includes("server auth") ? "server auth" : "client auth", nowMs: Math.min(nowMs, certificate.notAfterMs, authority.certificate.notAfterMs) });
   return chain === undefined ? undefined : "is not of this authority";
 }
 
-async function issueLeaf(spec: LeafSpec, { dir, authority, clock, releasedMs }: LeafContext): Promise<Leaf> {
-  const key = await generateKey();
+async function issueLeaf(spec: LeafSpec, key: KeyObject, { dir, authority, clock, releasedMs }: LeafContext): Promise<Leaf> {
   const validity = validityFor(LEAF_LIFETIME_MS, { nowMs: clock.nowMs(), releasedMs });
   const certificatePem = authority.issue({ ...spec, ...validity, spki: spkiOf(key) });
   const leaf = { certificate: parseCertificate(readCertificatePems(certificatePem)[0]!), certificatePem, keyPem: keyPem(key) };

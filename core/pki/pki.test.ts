@@ -124,11 +124,13 @@ describe("later starts", () => {
     expect(pki.leaf(ADMIN.name).certificate.notAfterMs).toBe(Date.parse("2027-04-05T00:00:00Z") + 365 * DAY_MS);
   });
 
-  test("a new address is added to the serving certificates", async () => {
+  test("a new address is added to the serving certificates, whose keys stay: machines that were told the key know the server by it", async () => {
     const names = { ...NAMES };
     const pki = await openPki({ dir, names: () => names, clock: clockAt("2026-07-01T00:00:00Z"), random: systemRandom, log: silentLog, releasedMs: RELEASED_MS });
+    const { keyPem: key } = pki.leaf(SERVING_NAME);
     names.nodeIps = ["192.168.1.8"];
     expect(await pki.renew()).toEqual([SERVING_NAME, "serving-kubelet"]);
+    expect(pki.leaf(SERVING_NAME).keyPem).toBe(key);
     expect(pki.leaf(SERVING_NAME).certificate.altNames.ipAddresses).toContain("192.168.1.8");
   });
 

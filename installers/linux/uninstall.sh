@@ -207,6 +207,17 @@ TABLES
   "$nft" -a -t list ruleset 2>/dev/null | awk '$1 == "table" { at = $2 " " $3 } $1 == "chain" { chain = $2 } /comment "coracle pods/ { print at, chain, $NF }' | while read -r family table chain handle; do
     "$nft" delete rule "$family" "$table" "$chain" handle "$handle" && removed "nftables rule $family $table $chain handle $handle"
   done
+  # and in those of iptables of the time before nftables (node/network/legacy-iptables.ts)
+  for name in iptables ip6tables; do
+    grep -qx filter "/proc/net/${name%tables}_tables_names" 2>/dev/null || continue
+    for program in "$name-legacy" "$name"; do
+      command -v "$program" >/dev/null && ! "$program" -V | grep -q nf_tables || continue
+      "$program" -S | sed -n 's/^-A \(.*--comment "coracle pods .*\)/-D \1/p' | while read -r rule; do
+        printf '%s\n' "$rule" | xargs "$program" -w 5 && removed "rule of $program $rule"
+      done
+      break
+    done
+  done
 }
 
 # The mount that the data directory is on, its device's number, and what is mounted.

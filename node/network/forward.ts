@@ -6,9 +6,10 @@
  *   input     from pods; to the ingress, whose ports Services lead to; the tunnel, from other nodes
  *
  * Nothing but addresses and ports is looked at: programs for iptables show no table that has anything else in it. firewalld, which ends with a rule of its own that rejects the rest, is told
- * in its own words (firewalld.ts); another such firewall has to be by whoever runs it.
+ * in its own words (firewalld.ts), and so is iptables of the time before nftables (legacy-iptables.ts); another such firewall has to be by whoever runs it.
  */
 import { createHash } from "node:crypto";
+import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import { type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import type { FilterChain, Nft } from "../os/exec-nft.ts";
 
@@ -20,31 +21,56 @@ export interface Passage {
   readonly tunnel: { readonly udpPort: number; readonly from: readonly string[] } | undefined;
 }
 
-const COMMENT = "coracle pods";
+export const COMMENT = "coracle pods";
 /** Ours, and what CNI plugins have made for us. */
 const OWN = /^(coracle|cni_)/;
 
 /** Tells a firewall whose tables nobody else may write: those chains it has, too. */
 export type TellFirewall = (chains: readonly FilterChain[], passage: Passage, signal: AbortSignal) => Promise<void>;
 
-export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, tell: TellFirewall, signal: AbortSignal): Promise<void> {
+export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, tell: readonly TellFirewall[], signal: AbortSignal): Promise<void> {
   const chains = (await nft.filters?.((table) => OWN.test(table), { signal })) ?? [];
   const script = chains.map((chain) => passageText(chain, passage)).join("");
   if (script !== "") await nft.apply(script, { signal });
-  await tell(chains, passage, signal);
+  await settleAll(tell.map((one) => one(chains, passage, signal)));
 }
 
+/** What packets are like that pass. */
+export interface Match {
+  readonly from?: string;
+  readonly to?: string;
+  readonly protocol?: "tcp" | "udp";
+  /** Or ports, "10500-10999". */
+  readonly port?: string;
+}
+
+/** What must pass a chain of packets of these families. */
+export function matchesOf(hook: string, families: readonly Family[], { clusterCidrs, ingressPorts, tunnel }: Passage): Match[] {
+  const isHere = (of: Family | undefined): boolean => of !== undefined && families.includes(of);
+  const cidrs = clusterCidrs.filter((cidr) => isHere(parseCidr(cidr)?.family));
+  const fromPods = cidrs.map((from) => ({ from }));
+  if (hook === "forward") return [...fromPods, ...cidrs.map((to) => ({ to }))];
+  if (hook !== "input") return [];
+  const peers = (tunnel?.from ?? []).filter((address) => isHere(parseIp(address)?.family)).map((from) => ({ from, protocol: "udp", port: String(tunnel!.udpPort) }) as const);
+  return [...fromPods, ...ingressPorts.map((port) => ({ protocol: "tcp", port }) as const), ...peers];
+}
+
+/** What our rules say of themselves: another text when they are others. */
+export function commentOf(rules: readonly string[]): string { return `${COMMENT} ${createHash("sha256").update(rules.join("\n")).digest("hex").slice(0, 8)}`; }
+
 /** Commands that let through what is the cluster's; "" if it passes already. Pure. */
-export function passageText({ family, table, name, hook, policy, commented }: FilterChain, { clusterCidrs, ingressPorts, tunnel }: Passage): string {
+export function passageText({ family, table, name, hook, policy, commented }: FilterChain, passage: Passage): string {
   const at = `${family} ${table} ${name}`, ours = commented.filter(({ comment }) => comment.startsWith(COMMENT));
-  const isHere = (of: Family | undefined): boolean => of !== undefined && (family === "inet" || family === nameOf(of));
-  const cidrs = clusterCidrs.flatMap((cidr) => { const of = parseCidr(cidr)?.family; return isHere(of) ? [{ ip: nameOf(of!), cidr }] : []; });
-  const from = cidrs.map(({ ip, cidr }) => `${ip} saddr ${cidr}`);
-  const peers = (tunnel?.from ?? []).flatMap((address) => { const of = parseIp(address)?.family; return isHere(of) ? [`${nameOf(of!)} saddr ${address} udp dport ${tunnel!.udpPort}`] : []; });
-  const wanted = policy !== "drop" ? [] : hook === "forward" ? [...from, ...cidrs.map(({ ip, cidr }) => `${ip} daddr ${cidr}`)] : hook === "input" ? [...from, ...ingressPorts.map((port) => `tcp dport ${port}`), ...peers] : [];
-  const comment = `${COMMENT} ${createHash("sha256").update(wanted.join("\n")).digest("hex").slice(0, 8)}`;
+  const families = ([4, 6] as const).filter((of) => family === "inet" || family === nameOf(of));
+  const wanted = policy !== "drop" ? [] : matchesOf(hook, families, passage).map(nftText);
+  const comment = commentOf(wanted);
   if (ours.length === wanted.length && ours.every((one) => one.comment === comment)) return "";
   return [...ours.map(({ handle }) => `delete rule ${at} handle ${handle}\n`), ...wanted.map((match) => `insert rule ${at} ${match} counter accept comment "${comment}"\n`)].join("");
+}
+
+function nftText({ from, to, protocol, port }: Match): string {
+  const address = (how: string, text: string | undefined): string[] => (text === undefined ? [] : [`${text.includes(":") ? "ip6" : "ip"} ${how} ${text}`]);
+  return [...address("saddr", from), ...address("daddr", to), ...(protocol === undefined ? [] : [`${protocol} dport ${port}`])].join(" ");
 }
 
 function nameOf(family: Family): "ip" | "ip6" { return family === 4 ? "ip" : "ip6"; }

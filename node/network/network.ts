@@ -36,6 +36,7 @@ import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
 import { CNI_RESULTS } from "./cni-records.ts";
 import { firewalldPassages } from "./firewalld.ts";
 import { allowThroughFirewall } from "./forward.ts";
+import { legacyPassages } from "./legacy-iptables.ts";
 import { type Conntracking, type PreparedHost, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, peersOf, podCidrsOf, podMtu } from "./overlay.ts";
@@ -107,6 +108,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const usesV6 = clusterCidrs.some((cidr) => parseCidr(cidr)?.family === 6);
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
   const firewalld = firewalldPassages({ exec: options.exec ?? exec, noteFile: paths.firewalld, log });
+  const legacy = legacyPassages({ exec: options.exec ?? exec });
   let host: PreparedHost = { bridgeNetfilter: false };
   let masquerade = "", guard = ""; // as applied
   let warned: number | undefined; // of datagrams larger than that
@@ -139,7 +141,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       if (dropped !== undefined) log.warn("this machine's network is too small for a tunnel over IPv6: datagrams of pods' IPv6 that are larger than what it carries do not reach other nodes", { mtu: uplink.mtu, carriedBytes });
       warned = dropped;
     }
-    await allowThroughFirewall(nft, passage, firewalld, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at, or told what is the cluster's", { error }); });
+    await allowThroughFirewall(nft, passage, [firewalld, legacy], signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at, or told what is the cluster's", { error }); });
     if (!self) return;
     await overlay.sync(self, others, signal);
   }

@@ -31,6 +31,7 @@ import { mountOf } from "../os/mount-table.ts";
 import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { stopContainerd, superviseContainerd } from "./containerd.ts";
+import { untilCriAnswers } from "./cri-answers.ts";
 import { removeDamagedBlobs, removeDamagedUuid } from "./damaged-blobs.ts";
 import { removeDamagedDatabases, removeUnusableDatabases } from "./damaged-databases.ts";
 import { removeDeadSockets } from "./dead-sockets.ts";
@@ -189,7 +190,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
       const supervising = superviseContainerd({
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
         heal,
-        answers: async (stop) => void (await cri.call("RuntimeService/Version", {}, { signal: stop, timeoutMs: 0 })),
+        answers: (stop) => untilCriAnswers({ cri, clock }, stop),
         prepare: async (stop) => {
           await removeDamagedBlobs(paths, { log, signal: stop });
           const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });
