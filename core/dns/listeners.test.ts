@@ -24,9 +24,9 @@ test("an address that goes while a question is being answered takes the answer w
   client.close();
 });
 
-async function free(): Promise<{ readonly socket: ReturnType<typeof createSocket>; readonly port: number; close(): void }> {
+async function free(address = "127.0.0.1"): Promise<{ readonly socket: ReturnType<typeof createSocket>; readonly port: number; close(): void }> {
   const socket = createSocket("udp4");
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => socket.bind(0, address, resolve));
   return { socket, port: socket.address().port, close: () => void socket.close() };
 }
 
@@ -147,5 +147,92 @@ test("who asks without end is not listened to without end: others have their tur
   clearInterval(again);
   expect(Math.max(...taken.filter(Boolean))).toBeLessThanOrEqual(22); // of two sockets eleven each
   client.close();
+  await open.close();
+});
+
+test("who asks more than can be answered leaves room for others", async () => {
+  const { port, close } = await free();
+  close();
+  const answers = new Map<string, number>();
+  const never = Promise.withResolvers<undefined>();
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message, _, from) {
+    answers.set(from, (answers.get(from) ?? 0) + 1);
+    return from === "127.0.0.1" ? await never.promise : message;
+  } });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const much = await free(), other = await free("127.0.0.2");
+  const askMuch = (): void => { for (let i = 0; i < 100; i++) much.socket.send(Uint8Array.of(1), port, "127.0.0.1"); };
+  await expect.poll(() => { askMuch(); return answers.get("127.0.0.1"); }, { interval: 20, timeout: 20_000 }).toBe(1000);
+  const answer = new Promise<void>((resolve) => other.socket.on("message", () => resolve()));
+  const again = setInterval(() => { askMuch(); other.socket.send(Uint8Array.of(2), port, "127.0.0.1"); }, 20);
+  await answer;
+  clearInterval(again);
+  expect(answers.get("127.0.0.1")).toBe(1000); // of two thousand
+  never.resolve(undefined);
+  much.close();
+  other.close();
+  await open.close();
+});
+
+test("who asks much takes turns with who asks little", async () => {
+  const { port, close } = await free();
+  close();
+  let upMs = 0;
+  const asked: string[] = [];
+  const much = await free(), other = await free("127.0.0.2");
+  const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message, _, from) {
+    upMs += 10;
+    if (asked.push(from) === 1) other.socket.send(Uint8Array.of(2), port, "127.0.0.1");
+    return message;
+  } });
+  await open.update([{ address: "127.0.0.1", port }]);
+  for (let i = 0; i < 200; i++) much.socket.send(Uint8Array.of(1), port, "127.0.0.1");
+  await expect.poll(() => asked.includes("127.0.0.2") && asked.length > 150, { timeout: 20_000 }).toBe(true);
+  expect(asked.indexOf("127.0.0.2")).toBeLessThan(50);
+  much.close();
+  other.close();
+  await open.close();
+});
+
+test("over TCP too many of one address take the places of their own", async () => {
+  const { port, close } = await free();
+  close();
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => message });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const hold = (localAddress: string): Promise<Socket> => new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress }, () => resolve(socket));
+    socket.on("error", () => undefined);
+  });
+  const first = await hold("127.0.0.2");
+  const holding = await Promise.all(Array.from({ length: 300 }, () => hold("127.0.0.1")));
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    first.on("close", () => reject(new Error("hung up on"))).on("data", (bytes) => resolve(bytes as Buffer));
+    first.write(Uint8Array.of(0, 1, 7));
+  });
+  expect([...answer]).toEqual([0, 1, 7]);
+  for (const socket of [first, ...holding]) socket.destroy();
+  await open.close();
+});
+
+test("of many questions that come at once over TCP those wait that there is no time for", async () => {
+  const { port, close } = await free();
+  close();
+  let upMs = 0, others = 0, isOver = false;
+  const worked: number[] = []; // by turns that others had before
+  const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message) {
+    upMs += 4;
+    worked[others] = (worked[others] ?? 0) + 1;
+    return message;
+  } });
+  await open.update([{ address: "127.0.0.1", port }]);
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  turn();
+  await new Promise<void>((resolve) => {
+    let got = 0;
+    const socket = connect(port, "127.0.0.1", () => void socket.write(Buffer.concat(Array<Uint8Array>(500).fill(Uint8Array.of(0, 1, 1)))));
+    socket.on("data", (bytes) => { if ((got += bytes.length) === 1500) socket.end(() => resolve()); });
+  });
+  isOver = true;
+  expect(Math.max(...worked.filter(Boolean))).toBeLessThanOrEqual(4);
   await open.close();
 });
