@@ -96,6 +96,14 @@ test("who asks more than is answered leaves room for the others", async () => {
   expect(await ask(query("b.test"), 512, { ...much, signal: asker.signal })).toBeDefined();
 });
 
+test("names that a server does not answer do not take it from others, as long as it answers about the root", async () => {
+  const { port, asked } = await server((name) => (name.startsWith("silent") ? undefined : address(name, 1)));
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: { ...systemClock, after: (ms, told) => systemClock.after(ms / 20, told) }, random: systemRandom });
+  expect(await Promise.all([1, 2, 3].map((i) => ask(query(`silent${i}.test`), 512, asker)))).toEqual([undefined, undefined, undefined]);
+  await expect.poll(() => asked.at(-1)).toBe("udp ");
+  await expect.poll(() => ask(query("a.test"), 512, asker), { timeout: 400 }).toBeDefined();
+});
+
 test("no TTL, no keeping", async () => {
   const { port, asked } = await server((name) => address(name, 1, 0));
   const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });

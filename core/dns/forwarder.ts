@@ -3,6 +3,7 @@
  * from many clients is asked once.
  *
  *   a server that does not answer within 2 s twice in a row, or cannot be reached, is left alone for a moment (doubling to 10 s): the next one is asked
+ *   it answers a question about the root all the same ─▶ it is not left alone: nobody takes it from the others by names that nobody answers
  *   all of them are being left alone ─▶ at once "server failure", but for one question now and then that tries: without a network nobody waits
  *
  * Every question has a socket, and so a port, of its own: an answer cannot be guessed. An answer that is cut off is asked for again over TCP if the client has a
@@ -15,7 +16,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import { FairPlaces } from "../lifecycle/fair-places.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { splitServer } from "./dns-settings.ts";
-import { FormatError, type Query, RCODE, readName, TYPE, walk, writeQuery } from "./wire.ts";
+import { CLASS_IN, FormatError, nameBytes, type Query, RCODE, readName, TYPE, walk, writeQuery } from "./wire.ts";
 
 export interface ForwarderOptions {
   /** Who is to be asked for a name: addresses, with a port if it is not the usual one. */
@@ -51,6 +52,8 @@ const KEEP_SECONDS_MAX = 30;
 const ENTRIES_MAX = 4096;
 const ENTRY_BYTES_MAX = 4096;
 
+const ROOT: Query = { id: 0, opcode: 0, recursionDesired: true, checkingDisabled: false, edns: undefined, question: { name: "", nameBytes: nameBytes(""), type: TYPE.NS, class: CLASS_IN } };
+
 interface Entry { readonly message: Uint8Array; readonly ttlOffsets: readonly number[]; readonly storedMs: number; readonly untilMs: number }
 interface Health { failures: number; downUntilMs: number; answeredMs: number }
 
@@ -62,6 +65,7 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
   const pending = new Map<string, Promise<Uint8Array | undefined>>();
   const places = new FairPlaces(pendingMax);
   const health = new Map<string, Health>();
+  const lookedAfter = new Set<string>();
 
   async function ask(query: Query, bytesMax: number, { from, signal }: Asker): Promise<Uint8Array | undefined> {
     const large = bytesMax > 4096; // over TCP: wants what does not fit into a datagram
@@ -97,6 +101,7 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
       onAsked?.(server, (clock.uptimeMs() - startMs) / 1000, answer instanceof Error ? answer.message : "");
       if (answer instanceof Error) {
         failed(server, startMs, answer instanceof NoAnswer);
+        if (answer instanceof NoAnswer && (health.get(server)?.downUntilMs ?? 0) > clock.uptimeMs()) void lookAfter(server, signal);
         continue;
       }
       health.set(server, { failures: 0, downUntilMs: 0, answeredMs: clock.uptimeMs() });
@@ -113,6 +118,15 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
     const failures = before.failures + 1;
     const downUntilMs = silent && failures < SILENCES_MIN ? 0 : clock.uptimeMs() + backoffMs(failures, DOWN);
     health.set(server, { ...before, failures, downUntilMs });
+  }
+
+  /** A server may be silent about names that one asker makes up, and is there for the others: then it answers who asks about the root. */
+  async function lookAfter(server: string, signal: AbortSignal): Promise<void> {
+    if (lookedAfter.has(server)) return;
+    lookedAfter.add(server);
+    const answer = await askServer(server, ROOT, false, signal);
+    lookedAfter.delete(server);
+    if (!(answer instanceof Error)) health.set(server, { failures: 0, downUntilMs: 0, answeredMs: clock.uptimeMs() });
   }
 
   async function askServer(server: string, query: Query, large: boolean, signal: AbortSignal): Promise<Uint8Array | Error> {
