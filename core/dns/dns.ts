@@ -19,7 +19,7 @@ import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { dnsCounts } from "./counts.ts";
 import { DNS_SETTINGS, dnsSettings, NO_DNS_SETTINGS, serversFor } from "./dns-settings.ts";
-import { forwarder } from "./forwarder.ts";
+import { type Asker, forwarder } from "./forwarder.ts";
 import { type Address, listeners } from "./listeners.ts";
 import { addressRecords, CLASS_IN, FormatError, nameBytes, type Query, RCODE, readQuery, type Reply, type ResourceRecord, TCP_BYTES_MAX, TYPE, UDP_BYTES_MAX, UDP_BYTES_MIN, writeError, writeReply } from "./wire.ts";
 import { Zone, type ZoneAnswer } from "./zone.ts";
@@ -79,7 +79,7 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
   }
 
   /** The answer's bytes, or undefined for what deserves none. */
-  async function respond(message: Uint8Array, proto: "udp" | "tcp", signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async function respond(message: Uint8Array, proto: "udp" | "tcp", asker: Asker): Promise<Uint8Array | undefined> {
     const startMs = clock.uptimeMs();
     let query: Query | undefined;
     try {
@@ -90,7 +90,7 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
     }
     if (!query) return undefined;
     const bytesMax = proto === "tcp" ? TCP_BYTES_MAX : Math.max(UDP_BYTES_MIN, Math.min(UDP_BYTES_MAX, query.edns?.udpBytes ?? UDP_BYTES_MIN));
-    const answer = await answerTo(query, bytesMax, signal);
+    const answer = await answerTo(query, bytesMax, asker);
     const { question: { name, type }, edns } = query;
     counts.answered({
       proto, type, zone: zone.has(name) ? `${clusterDomain}.` : ".", requestBytes: message.length, dnssecOk: edns?.dnssecOk ?? false, rcode: answer[3]! & 0xf,
@@ -99,7 +99,7 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
     return answer;
   }
 
-  async function answerTo(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array> {
+  async function answerTo(query: Query, bytesMax: number, asker: Asker): Promise<Uint8Array> {
     const { question, edns, opcode } = query;
     const refuse = (rcode: number): Uint8Array => writeReply(query, { rcode, authoritative: false, answers: [], authorities: [], additionals: [] }, bytesMax);
     if (opcode !== 0) return refuse(RCODE.NOTIMP);
@@ -107,12 +107,12 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
     if (question.type === TYPE.AXFR || question.type === TYPE.IXFR || question.class !== CLASS_IN) return refuse(RCODE.REFUSED);
     const own = zone.answer(question.name, question.type);
     if (own && !synced()) return refuse(RCODE.SERVFAIL); // "no such name" would be a lie, and be remembered
-    if (own) return writeReply(query, shuffled(await withAliases(own, query, signal)), bytesMax);
-    return (await upstream.ask(query, bytesMax, signal)) ?? refuse(RCODE.SERVFAIL);
+    if (own) return writeReply(query, shuffled(await withAliases(own, query, asker)), bytesMax);
+    return (await upstream.ask(query, bytesMax, asker)) ?? refuse(RCODE.SERVFAIL);
   }
 
   /** An ExternalName's target, looked up: many resolvers in containers do not follow an alias on their own. */
-  async function withAliases(first: ZoneAnswer, query: Query, signal: AbortSignal): Promise<Reply> {
+  async function withAliases(first: ZoneAnswer, query: Query, asker: Asker): Promise<Reply> {
     const answers = [...first.answers];
     let target = first.chase;
     for (let i = 0; target !== undefined && i < ALIASES_MAX && answers.every(({ name }) => name !== target); i++) { // one that leads back leads nowhere
@@ -123,7 +123,7 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
         continue;
       }
       const asked: Query = { ...query, question: { ...query.question, name: target, nameBytes: nameBytes(target) } };
-      const message = await upstream.ask(asked, TCP_BYTES_MAX, signal);
+      const message = await upstream.ask(asked, TCP_BYTES_MAX, asker);
       const found = message && recordsOf(message);
       if (!found) return { ...first, rcode: RCODE.SERVFAIL };
       answers.push(...found);
@@ -152,7 +152,7 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
       const open = listeners({
         clock, log, signal,
         mayAsk: (address) => { const may = mayAsk(address); if (!may) refusals.inc(); return may; },
-        respond: (message, proto) => respond(message, proto, signal),
+        respond: (message, proto, from) => respond(message, proto, { from, signal }),
       });
       let last = Promise.resolve(true); // one update after the other
       const update = (): Promise<boolean> => (last = last.then(() => signal.aborted || open.update(options.listen())));

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const { signal } = new AbortController();
+const asker = { from: "10.42.0.7", signal: new AbortController().signal };
 const closing: (() => void)[] = [];
 afterEach(() => { for (const close of closing.splice(0)) close(); });
 
@@ -38,7 +38,7 @@ async function server(answer: (name: string, tcp: boolean) => Partial<Reply> & {
   udp.on("message", (message, from) => { const bytes = respond(Uint8Array.from(message), false); if (bytes) udp.send(bytes, from.port, from.address); });
   await new Promise<void>((resolve) => udp.bind(port, "127.0.0.1", resolve));
   closing.push(() => { udp.close(); tcp.close(); });
-  return { port, asked };
+  return { port, asked, udp };
 }
 
 const address = (name: string, last: number, ttl = 60) => ({ answers: [{ type: "A" as const, name, ttl, address: Uint8Array.of(192, 0, 2, last) }] });
@@ -46,8 +46,8 @@ const address = (name: string, last: number, ttl = 60) => ({ answers: [{ type: "
 test("an answer is kept, and given to the next asker with their id and spelling", async () => {
   const { port, asked } = await server((name) => address(name, 1));
   const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
-  const [first, second] = await Promise.all([ask(query("a.test", 1), 512, signal), ask(query("A.test", 2), 512, signal)]); // at the same time: asked once
-  const third = await ask(query("a.TEST", 3), 512, signal);
+  const [first, second] = await Promise.all([ask(query("a.test", 1), 512, asker), ask(query("A.test", 2), 512, asker)]); // at the same time: asked once
+  const third = await ask(query("a.TEST", 3), 512, asker);
   expect(asked).toEqual(["udp a.test"]);
   expect([first, second, third].map((bytes) => bytes![1])).toEqual([1, 2, 3]);
   expect(Buffer.from(third!).includes("TEST")).toBe(true);
@@ -65,22 +65,57 @@ test("what answers another question is no answer, nor is what has the question b
   await new Promise<void>((resolve) => udp.bind(0, "127.0.0.1", resolve));
   closing.push(() => udp.close());
   const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port: udp.address().port, clock: systemClock, random: systemRandom });
-  const answer = (await ask(query("A.test"), 512, signal))!;
+  const answer = (await ask(query("A.test"), 512, asker))!;
   expect([Buffer.from(answer.subarray(12, 24)).toString("latin1"), addressRecords(answer)]).toMatchObject(["\x01A\x04test\0\0\x01\0\x01", [{ name: "a.test", ttl: 60 }]]);
+});
+
+test("of a server whose datagrams answer nothing, without end, TCP is asked", async () => {
+  let sent = 0;
+  const { port, asked, udp } = await server((name, tcp) => (tcp ? address(name, 1) : undefined));
+  udp.on("message", (message, from) => {
+    const wrong = Buffer.from(message);
+    wrong[0]! ^= 1;
+    const send = (): void => udp.send(wrong, from.port, from.address, (error) => { if (!error && ++sent < 5000) send(); });
+    send();
+  });
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
+  expect(addressRecords((await ask(query("a.test"), 512, asker))!)).toHaveLength(1);
+  expect(asked).toEqual(["udp a.test", "tcp a.test"]);
+});
+
+test("who asks more than is answered leaves room for the others", async () => {
+  const { port } = await server((name) => (name.startsWith("silent") ? undefined : address(name, 1)));
+  const quit = new AbortController();
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, pendingMax: 10, clock: systemClock, random: systemRandom });
+  const much = { from: "10.42.0.1", signal: quit.signal };
+  const asked = Array.from({ length: 20 }, (_, i) => ask(query(`silent${i}.test`), 512, much));
+  expect(await Promise.all(asked.slice(5))).toEqual(Array.from({ length: 15 }, () => undefined)); // at once: five wait
+  expect(await ask(query("a.test"), 512, asker)).toBeDefined();
+  quit.abort();
+  await Promise.all(asked);
+  expect(await ask(query("b.test"), 512, { ...much, signal: asker.signal })).toBeDefined();
+});
+
+test("names that a server does not answer do not take it from others, as long as it answers about the root", async () => {
+  const { port, asked } = await server((name) => (name.startsWith("silent") ? undefined : address(name, 1)));
+  const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: { ...systemClock, after: (ms, told) => systemClock.after(ms / 20, told) }, random: systemRandom });
+  expect(await Promise.all([1, 2, 3].map((i) => ask(query(`silent${i}.test`), 512, asker)))).toEqual([undefined, undefined, undefined]);
+  await expect.poll(() => asked.at(-1)).toBe("udp ");
+  await expect.poll(() => ask(query("a.test"), 512, asker), { timeout: 400 }).toBeDefined();
 });
 
 test("no TTL, no keeping", async () => {
   const { port, asked } = await server((name) => address(name, 1, 0));
   const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
-  for (let i = 0; i < 2; i++) await ask(query("a.test"), 512, signal);
+  for (let i = 0; i < 2; i++) await ask(query("a.test"), 512, asker);
   expect(asked).toHaveLength(2);
 });
 
 test("a long answer goes over TCP for who asks over TCP; others are told that it is cut off", async () => {
   const { port, asked } = await server((name, tcp) => (tcp ? { answers: Array.from({ length: 200 }, (_, i) => address(name, i).answers[0]!) } : { ...address(name, 1), truncated: true }));
   const { ask } = forwarder({ upstreams: () => ["127.0.0.1"], port, clock: systemClock, random: systemRandom });
-  expect(addressRecords((await ask(query("long.test"), 65_535, signal))!)).toHaveLength(200);
-  expect(((await ask(query("long.test"), 512, signal))![2]! & 0x02)).toBe(0x02);
+  expect(addressRecords((await ask(query("long.test"), 65_535, asker))!)).toHaveLength(200);
+  expect(((await ask(query("long.test"), 512, asker))![2]! & 0x02)).toBe(0x02);
   expect(asked).toEqual(["udp long.test", "tcp long.test", "udp long.test"]);
 });
 
@@ -89,11 +124,11 @@ test("a server that is not there is passed over; when there is no other, failure
   const failures: string[] = [];
   const upstreams = ["127.0.0.2", "127.0.0.1"];
   const { ask } = forwarder({ upstreams: () => upstreams, port, clock: systemClock, random: systemRandom, onAsked: (to, _, failure) => { if (failure !== "") failures.push(to); } });
-  expect(await ask(query("a.test"), 512, signal)).toBeDefined();
-  expect(await ask(query("b.test"), 512, signal)).toBeDefined();
+  expect(await ask(query("a.test"), 512, asker)).toBeDefined();
+  expect(await ask(query("b.test"), 512, asker)).toBeDefined();
   expect(failures).toEqual(["127.0.0.2"]);
   upstreams.pop();
-  expect(await ask(query("c.test"), 512, signal)).toBeUndefined();
+  expect(await ask(query("c.test"), 512, asker)).toBeUndefined();
   expect(failures).toEqual(["127.0.0.2"]); // it is not asked again so soon
 });
 

@@ -3,18 +3,20 @@
  * from many clients is asked once.
  *
  *   a server that does not answer within 2 s twice in a row, or cannot be reached, is left alone for a moment (doubling to 10 s): the next one is asked
+ *   it answers a question about the root all the same ─▶ it is not left alone: nobody takes it from the others by names that nobody answers
  *   all of them are being left alone ─▶ at once "server failure", but for one question now and then that tries: without a network nobody waits
  *
  * Every question has a socket, and so a port, of its own: an answer cannot be guessed. An answer that is cut off is asked for again over TCP if the client has a
- * larger limit.
+ * larger limit; so is one of which too many wrong ones come, whoever the client is.
  */
 import { createSocket } from "node:dgram";
 import { connect, isIPv6 } from "node:net";
 import { backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { FairPlaces } from "../lifecycle/fair-places.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { splitServer } from "./dns-settings.ts";
-import { FormatError, type Query, RCODE, readName, TYPE, walk, writeQuery } from "./wire.ts";
+import { CLASS_IN, FormatError, nameBytes, type Query, RCODE, readName, TYPE, walk, writeQuery } from "./wire.ts";
 
 export interface ForwarderOptions {
   /** Who is to be asked for a name: addresses, with a port if it is not the usual one. */
@@ -23,15 +25,18 @@ export interface ForwarderOptions {
   readonly random: Random;
   /** Theirs; 53 everywhere but in tests. */
   readonly port?: number;
+  readonly pendingMax?: number;
   /** Told how each question to a server ended; "" for an answer. */
   readonly onAsked?: (server: string, seconds: number, failure: string) => void;
   /** Told of each question whether its answer was kept, and as what. */
   readonly onCache?: (kept: "success" | "denial" | undefined) => void;
 }
 
+export interface Asker { readonly from: string; readonly signal: AbortSignal }
+
 export interface Forwarder {
-  /** The answer with the asker's id, at most `bytesMax` long (cut off, and marked as such, if need be). Undefined: nobody answered. */
-  ask(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | undefined>;
+  /** The answer with the asker's id, at most `bytesMax` long (cut off, and marked as such, if need be). Undefined: nobody answered, or `from` asks too much. */
+  ask(query: Query, bytesMax: number, asker: Asker): Promise<Uint8Array | undefined>;
   /** How many answers are kept. */
   entries(): { readonly success: number; readonly denial: number };
 }
@@ -39,11 +44,15 @@ export interface Forwarder {
 const TRY_MS = 2000;
 const SILENCES_MIN = 2;
 const DOWN = { minMs: 500, maxMs: 10_000 };
-/** Questions under way at the same time. */
-const PENDING_MAX = 500;
+/** Questions under way at the same time, of which one asker has half at most. Source: kubeadm's Corefile, max_concurrent */
+const PENDING_MAX = 1000;
+/** What may come to a question's socket that does not answer it: somebody guesses, or floods. Then it is asked over TCP. */
+const WRONG_MAX = 100;
 const KEEP_SECONDS_MAX = 30;
 const ENTRIES_MAX = 4096;
 const ENTRY_BYTES_MAX = 4096;
+
+const ROOT: Query = { id: 0, opcode: 0, recursionDesired: true, checkingDisabled: false, edns: undefined, question: { name: "", nameBytes: nameBytes(""), type: TYPE.NS, class: CLASS_IN } };
 
 interface Entry { readonly message: Uint8Array; readonly ttlOffsets: readonly number[]; readonly storedMs: number; readonly untilMs: number }
 interface Health { failures: number; downUntilMs: number; answeredMs: number }
@@ -51,12 +60,14 @@ interface Health { failures: number; downUntilMs: number; answeredMs: number }
 /** Nobody answered in time: the server may be gone, or slow with this one name. */
 class NoAnswer extends Error {}
 
-export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 53 }: ForwarderOptions): Forwarder {
+export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 53, pendingMax = PENDING_MAX }: ForwarderOptions): Forwarder {
   const cache = new Map<string, Entry>(); // oldest first
   const pending = new Map<string, Promise<Uint8Array | undefined>>();
+  const places = new FairPlaces(pendingMax);
   const health = new Map<string, Health>();
+  const lookedAfter = new Set<string>();
 
-  async function ask(query: Query, bytesMax: number, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async function ask(query: Query, bytesMax: number, { from, signal }: Asker): Promise<Uint8Array | undefined> {
     const large = bytesMax > 4096; // over TCP: wants what does not fit into a datagram
     const key = [query.question.name, query.question.type, query.question.class, query.checkingDisabled, query.edns?.dnssecOk ?? "-", large].join(" ");
     const kept = fromCache(key);
@@ -64,8 +75,11 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
     if (kept) return fit(kept, query, bytesMax);
     let answer = pending.get(key);
     if (!answer) {
-      if (pending.size >= PENDING_MAX) return undefined;
-      answer = askServers(query, large, signal).finally(() => void pending.delete(key));
+      if (!places.take(from)) return undefined;
+      answer = askServers(query, large, signal).finally(() => {
+        pending.delete(key);
+        places.give(from);
+      });
       pending.set(key, answer);
     }
     const message = await answer;
@@ -87,6 +101,7 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
       onAsked?.(server, (clock.uptimeMs() - startMs) / 1000, answer instanceof Error ? answer.message : "");
       if (answer instanceof Error) {
         failed(server, startMs, answer instanceof NoAnswer);
+        if (answer instanceof NoAnswer && (health.get(server)?.downUntilMs ?? 0) > clock.uptimeMs()) void lookAfter(server, signal);
         continue;
       }
       health.set(server, { failures: 0, downUntilMs: 0, answeredMs: clock.uptimeMs() });
@@ -105,6 +120,15 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
     health.set(server, { ...before, failures, downUntilMs });
   }
 
+  /** A server may be silent about names that one asker makes up, and is there for the others: then it answers who asks about the root. */
+  async function lookAfter(server: string, signal: AbortSignal): Promise<void> {
+    if (lookedAfter.has(server)) return;
+    lookedAfter.add(server);
+    const answer = await askServer(server, ROOT, false, signal);
+    lookedAfter.delete(server);
+    if (!(answer instanceof Error)) health.set(server, { failures: 0, downUntilMs: 0, answeredMs: clock.uptimeMs() });
+  }
+
   async function askServer(server: string, query: Query, large: boolean, signal: AbortSignal): Promise<Uint8Array | Error> {
     const id = (random.bytes(2)[0]! << 8) | random.bytes(2)[0]!;
     const question = writeQuery(id, query);
@@ -115,7 +139,7 @@ export function forwarder({ upstreams, clock, random, onAsked, onCache, port = 5
     try {
       const at = splitServer(server, port);
       const first = await overUdp(at.address, at.port, question, isAnswer, quit);
-      return large && (first[2]! & 0x02) !== 0 ? await overTcp(at.address, at.port, question, isAnswer, quit) : first;
+      return first === undefined || (large && (first[2]! & 0x02) !== 0) ? await overTcp(at.address, at.port, question, isAnswer, quit) : first;
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error));
     } finally {
@@ -196,9 +220,11 @@ function fit(message: Uint8Array, { id, question }: Query, bytesMax: number): Ui
 
 function rcodeOf(message: Uint8Array): number { return message[3]! & 0xf; }
 
-function overUdp(server: string, port: number, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array> {
+/** Undefined: too much came that was no answer. */
+function overUdp(server: string, port: number, question: Uint8Array, isAnswer: (message: Uint8Array) => boolean, signal: AbortSignal): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     const socket = createSocket(isIPv6(server.split("%")[0]!) ? "udp6" : "udp4");
+    let wrong = 0;
     let over = false; // a socket can be closed but once, and more than one thing may go wrong
     const end = (): void => {
       signal.removeEventListener("abort", abort);
@@ -209,10 +235,12 @@ function overUdp(server: string, port: number, question: Uint8Array, isAnswer: (
     const abort = (): void => fail(signal.reason);
     socket.on("error", fail);
     socket.on("message", (message) => {
+      if (over) return;
       const bytes = Uint8Array.from(message);
-      if (over || !isAnswer(bytes)) return;
+      const isOurs = isAnswer(bytes);
+      if (!isOurs && ++wrong < WRONG_MAX) return;
       end();
-      resolve(bytes);
+      resolve(isOurs ? bytes : undefined);
     });
     signal.addEventListener("abort", abort, { once: true });
     if (signal.aborted) return abort();

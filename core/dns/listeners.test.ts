@@ -6,15 +6,13 @@ import { type Log, silentLog } from "../observe/log.ts";
 import { listeners } from "./listeners.ts";
 
 test("an address that goes while a question is being answered takes the answer with it, and nothing else", async () => {
-  const { port, close } = await free();
-  close();
   const asked = Promise.withResolvers<void>(), answer = Promise.withResolvers<Uint8Array>(), told = Promise.withResolvers<string>();
   const log: Log = { ...silentLog, debug: (message) => told.resolve(message) };
   const open = listeners({ clock, log, signal: new AbortController().signal, mayAsk: () => true, async respond() {
     asked.resolve();
     return await answer.promise;
   } });
-  await open.update([{ address: "127.0.0.1", port }]);
+  const port = await listenSomewhere(open);
   const client = await free();
   client.socket.send("?", port, "127.0.0.1");
   await asked.promise;
@@ -24,18 +22,25 @@ test("an address that goes while a question is being answered takes the answer w
   client.close();
 });
 
-async function free(): Promise<{ readonly socket: ReturnType<typeof createSocket>; readonly port: number; close(): void }> {
+/** A port that was free a moment ago may be somebody's by now. */
+async function listenSomewhere(open: ReturnType<typeof listeners>): Promise<number> {
+  for (;;) {
+    const { port, close } = await free();
+    close();
+    if (await open.update([{ address: "127.0.0.1", port }])) return port;
+  }
+}
+
+async function free(address = "127.0.0.1"): Promise<{ readonly socket: ReturnType<typeof createSocket>; readonly port: number; close(): void }> {
   const socket = createSocket("udp4");
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => socket.bind(0, address, resolve));
   return { socket, port: socket.address().port, close: () => void socket.close() };
 }
 
 test("over TCP a question that takes long does not hold up those behind it", async () => {
-  const { port, close } = await free();
-  close();
   const slow = Promise.withResolvers<Uint8Array>();
   const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => (message[0] === 1 ? await slow.promise : message) });
-  await open.update([{ address: "127.0.0.1", port }]);
+  const port = await listenSomewhere(open);
   const seen: number[] = [];
   await new Promise<void>((resolve) => {
     const socket = connect(port, "127.0.0.1", () => void socket.write(Uint8Array.of(0, 1, 1, 0, 1, 2, 0, 1, 3)));
@@ -50,12 +55,10 @@ test("over TCP a question that takes long does not hold up those behind it", asy
 });
 
 test("over TCP a client that does not take its answers has no more of its questions answered, until it does", async () => {
-  const { port, close } = await free();
-  close();
   const count = 2_000, answer = new Uint8Array(60_000);
   let asked = 0;
   const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async () => (asked++, answer) });
-  await open.update([{ address: "127.0.0.1", port }]);
+  const port = await listenSomewhere(open);
   const socket = connect(port, "127.0.0.1", () => void socket.write(Buffer.concat(Array<Uint8Array>(count).fill(Uint8Array.of(0, 1, 1)))));
   socket.pause();
   let before = -1;
@@ -70,10 +73,8 @@ test("over TCP a client that does not take its answers has no more of its questi
 });
 
 test("over TCP clients who only hold on keep nobody out: the first of them gives way", async () => {
-  const { port, close } = await free();
-  close();
   const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => message });
-  await open.update([{ address: "127.0.0.1", port }]);
+  const port = await listenSomewhere(open);
   const holding = await Promise.all(Array.from({ length: 300 }, () => new Promise<Socket>((resolve) => {
     const socket = connect(port, "127.0.0.1", () => resolve(socket));
     socket.on("error", () => undefined).write(Uint8Array.of(0));
@@ -104,8 +105,6 @@ test("an address that is not there yet, as the pod network's when a machine boot
 });
 
 test("of many questions that come at once those wait that there is no time for: others have their turn, and all are answered", async () => {
-  const { port, close } = await free();
-  close();
   let upMs = 0, others = 0, isOver = false;
   const worked: number[] = []; // by turns that others had before
   const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message) {
@@ -113,7 +112,7 @@ test("of many questions that come at once those wait that there is no time for: 
     worked[others] = (worked[others] ?? 0) + 1;
     return message;
   } });
-  await open.update([{ address: "127.0.0.1", port }]);
+  const port = await listenSomewhere(open);
   const client = await free(), answers = new Set<number>();
   const all = new Promise<void>((resolve) => client.socket.on("message", (message) => { if (answers.add(message[0]!).size === 100) resolve(); }));
   for (let i = 0; i < 100; i++) client.socket.send(Uint8Array.of(i), port, "127.0.0.1");
@@ -127,8 +126,6 @@ test("of many questions that come at once those wait that there is no time for: 
 });
 
 test("who asks without end is not listened to without end: others have their turn, and the next who asks has his answer", async () => {
-  const { port, close } = await free();
-  close();
   let upMs = 0, others = 0;
   const taken: number[] = []; // by turns that others had before
   const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, respond: async (message) => message, mayAsk() {
@@ -136,7 +133,7 @@ test("who asks without end is not listened to without end: others have their tur
     taken[others] = (taken[others] ?? 0) + 1;
     return true;
   } });
-  await open.update([{ address: "127.0.0.1", port }]);
+  const port = await listenSomewhere(open);
   const client = await free();
   for (let i = 0; i < 200; i++) client.socket.send(Uint8Array.of(1), port, "127.0.0.1");
   const turn = (): void => { if (++others < 1000) setImmediate(turn); };
@@ -147,5 +144,84 @@ test("who asks without end is not listened to without end: others have their tur
   clearInterval(again);
   expect(Math.max(...taken.filter(Boolean))).toBeLessThanOrEqual(22); // of two sockets eleven each
   client.close();
+  await open.close();
+});
+
+test("who asks more than can be answered leaves room for others", async () => {
+  const answers = new Map<string, number>();
+  const never = Promise.withResolvers<undefined>();
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message, _, from) {
+    answers.set(from, (answers.get(from) ?? 0) + 1);
+    return from === "127.0.0.1" ? await never.promise : message;
+  } });
+  const port = await listenSomewhere(open);
+  const much = await free(), other = await free("127.0.0.2");
+  const askMuch = (): void => { for (let i = 0; i < 100; i++) much.socket.send(Uint8Array.of(1), port, "127.0.0.1"); };
+  await expect.poll(() => { askMuch(); return answers.get("127.0.0.1"); }, { interval: 20, timeout: 20_000 }).toBe(1000);
+  const answer = new Promise<void>((resolve) => other.socket.on("message", () => resolve()));
+  const again = setInterval(() => { askMuch(); other.socket.send(Uint8Array.of(2), port, "127.0.0.1"); }, 20);
+  await answer;
+  clearInterval(again);
+  expect(answers.get("127.0.0.1")).toBe(1000); // of two thousand
+  never.resolve(undefined);
+  much.close();
+  other.close();
+  await open.close();
+});
+
+test("who asks much takes turns with who asks little", async () => {
+  let upMs = 0;
+  const asked: string[] = [];
+  const much = await free(), other = await free("127.0.0.2");
+  const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message, _, from) {
+    upMs += 10;
+    if (asked.push(from) === 1) other.socket.send(Uint8Array.of(2), port, "127.0.0.1");
+    return message;
+  } });
+  const port = await listenSomewhere(open);
+  for (let i = 0; i < 200; i++) much.socket.send(Uint8Array.of(1), port, "127.0.0.1");
+  await expect.poll(() => asked.includes("127.0.0.2") && asked.length > 150, { timeout: 20_000 }).toBe(true);
+  expect(asked.indexOf("127.0.0.2")).toBeLessThan(50);
+  much.close();
+  other.close();
+  await open.close();
+});
+
+test("over TCP too many of one address take the places of their own", async () => {
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => message });
+  const port = await listenSomewhere(open);
+  const hold = (localAddress: string): Promise<Socket> => new Promise((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress }, () => resolve(socket));
+    socket.on("error", () => undefined).on("close", () => resolve(socket)); // it may have given way already
+  });
+  const first = await hold("127.0.0.2");
+  const holding = await Promise.all(Array.from({ length: 300 }, () => hold("127.0.0.1")));
+  const answer = await new Promise<Buffer>((resolve, reject) => {
+    first.on("close", () => reject(new Error("hung up on"))).on("data", (bytes) => resolve(bytes as Buffer));
+    first.write(Uint8Array.of(0, 1, 7));
+  });
+  expect([...answer]).toEqual([0, 1, 7]);
+  for (const socket of [first, ...holding]) socket.destroy();
+  await open.close();
+});
+
+test("of many questions that come at once over TCP those wait that there is no time for", async () => {
+  let upMs = 0, others = 0, isOver = false;
+  const worked: number[] = []; // by turns that others had before
+  const open = listeners({ clock: { ...clock, uptimeMs: () => upMs }, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, async respond(message) {
+    upMs += 4;
+    worked[others] = (worked[others] ?? 0) + 1;
+    return message;
+  } });
+  const port = await listenSomewhere(open);
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  turn();
+  await new Promise<void>((resolve) => {
+    let got = 0;
+    const socket = connect(port, "127.0.0.1", () => void socket.write(Buffer.concat(Array<Uint8Array>(500).fill(Uint8Array.of(0, 1, 1)))));
+    socket.on("data", (bytes) => { if ((got += bytes.length) === 1500) socket.end(() => resolve()); });
+  });
+  isOver = true;
+  expect(Math.max(...worked.filter(Boolean))).toBeLessThanOrEqual(4);
   await open.close();
 });

@@ -2,15 +2,17 @@
  * Sockets on which questions arrive: UDP and TCP for each address. An address that is not there (yet), or a port that is taken, is tried again at the next update.
  *
  * Datagrams are taken as long as more come, before anybody else has a turn: one that asks without end would hold the whole process. What comes when a slice of time is used up waits for the next;
- * where there is still more a while later, the socket is closed, and a new one takes its place. Beside it another has the same address, so that nobody finds it closed.
+ * where there is still more a while later, the socket is closed, and a new one takes its place. Beside it another has the same address, so that nobody finds it closed. Who asks takes turns with the
+ * others who do, and has no more questions waiting than there is room left for theirs.
  *
- * TCP connections are few, short and bounded, closed when quiet; whoever comes when there are too many takes the place of who came first, so that none who only holds on keeps others out.
+ * TCP connections are few, short and bounded, closed when quiet; whoever comes when there are too many takes the place of the first of who has the most, so that none who only holds on keeps others out.
  * Questions of one are answered as answers come, a few at a time, not one after the other: RFC 7766 section 6.2.1.1.
  */
 import { createSocket, type RemoteInfo, type Socket as UdpSocket } from "node:dgram";
 import { createServer, isIPv6, type Server, type Socket } from "node:net";
 import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { FairPlaces } from "../lifecycle/fair-places.ts";
 import { acceptInTurns } from "../net/accept-in-turns.ts";
 import type { Log } from "../observe/log.ts";
 
@@ -21,7 +23,7 @@ export interface ListenerDeps {
   readonly log: Log;
   readonly signal: AbortSignal;
   mayAsk(address: string): boolean;
-  respond(message: Uint8Array, proto: "udp" | "tcp"): Promise<Uint8Array | undefined>;
+  respond(message: Uint8Array, proto: "udp" | "tcp", from: string): Promise<Uint8Array | undefined>;
 }
 
 const CONNECTIONS_MAX = 256;
@@ -39,19 +41,20 @@ const ADDRESS_COMES_MS = 30_000;
 /** What the kernel reports on our socket when an answer came back undelivered. */
 const CLIENT_GONE = ["ECONNREFUSED", "EHOSTUNREACH", "ENETUNREACH"];
 
-interface Open { readonly udp: Set<UdpSocket>; readonly tcp: Server; readonly connections: Set<Socket>; isClosed: boolean }
+interface Open { readonly udp: Set<UdpSocket>; readonly tcp: Server; readonly connections: Map<Socket, string>; isClosed: boolean }
 interface Datagram { readonly message: Uint8Array; readonly from: RemoteInfo; readonly at: Open }
 
 export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps) {
   const open = new Map<string, Open>();
   const failing = new Map<string, { readonly sinceMs: number; isTold: boolean }>();
-  const waiting: Datagram[] = [];
+  const waiting = new Map<string, Datagram[]>(); // by who asks; whose turn is next comes first
+  const places = new FairPlaces(DATAGRAMS_MAX);
   const breathe = breather(clock);
-  let busy = 0, isAnswering = false;
+  let isAnswering = false;
 
-  async function answer(message: Uint8Array, proto: "udp" | "tcp"): Promise<Uint8Array | undefined> {
+  async function answer(message: Uint8Array, proto: "udp" | "tcp", from: string): Promise<Uint8Array | undefined> {
     try {
-      return await respond(message, proto);
+      return await respond(message, proto, from);
     } catch (error) {
       if (!signal.aborted) log.error("a DNS question cannot be answered", { error });
       return undefined;
@@ -68,17 +71,27 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     }
   }
 
+  function wait(datagram: Datagram): void {
+    const { address } = datagram.from;
+    const theirs = waiting.get(address);
+    if (theirs) theirs.push(datagram);
+    else waiting.set(address, [datagram]);
+    void answerWaiting();
+  }
+
   /** Each at once while there is time; then others have their turn. */
   async function answerWaiting(): Promise<void> {
     if (isAnswering) return;
     isAnswering = true;
-    while (waiting.length > 0) {
+    while (waiting.size > 0) {
       const turn = breathe();
       if (turn) await turn;
-      const { message, from, at } = waiting.shift()!;
-      busy++;
-      void answer(message, "udp").then((reply) => {
-        busy--;
+      const [address, theirs] = waiting.entries().next().value!;
+      const { message, from, at } = theirs.shift()!;
+      waiting.delete(address);
+      if (theirs.length > 0) waiting.set(address, theirs);
+      void answer(message, "udp", address).then((reply) => {
+        places.give(address);
         if (reply && !signal.aborted) send(at, reply, from);
       });
     }
@@ -90,10 +103,8 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     at.udp.add(udp);
     let sinceMs: number | undefined; // nobody else has had a turn
     udp.on("message", (message, from) => {
-      if (from.port !== 0 && mayAsk(from.address) && waiting.length + busy < DATAGRAMS_MAX) { // port 0: an answer could go nowhere
-        waiting.push({ message: Uint8Array.from(message), from, at });
-        void answerWaiting();
-      }
+      const isTaken = from.port !== 0 && places.has(from.address) && mayAsk(from.address) && places.take(from.address); // port 0: an answer could go nowhere
+      if (isTaken) wait({ message: Uint8Array.from(message), from, at });
       if (sinceMs === undefined) setImmediate(() => { sinceMs = undefined; });
       sinceMs ??= clock.uptimeMs();
       if (clock.uptimeMs() - sinceMs >= TAKING_MS_MAX && at.udp.delete(udp)) replace(udp, at, { address, port });
@@ -123,18 +134,19 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
   }
 
   async function listen({ address, port }: Address): Promise<Open> {
-    const connections = new Set<Socket>();
+    const connections = new Map<Socket, string>();
     const tcp = acceptInTurns(createServer((socket) => {
-      if (!mayAsk(socket.remoteAddress ?? "")) return void socket.destroy();
-      const [first] = connections;
-      if (first && connections.size >= CONNECTIONS_MAX) {
+      const from = socket.remoteAddress ?? "";
+      if (!mayAsk(from)) return void socket.destroy();
+      if (connections.size >= CONNECTIONS_MAX) {
+        const first = firstOfMost(connections);
         connections.delete(first);
         first.destroy();
       }
-      connections.add(socket);
+      connections.set(socket, from);
       socket.on("close", () => connections.delete(socket));
       socket.on("error", () => socket.destroy());
-      serve(socket);
+      serve(socket, from);
     }));
     const one: Open = { udp: new Set(), tcp, connections, isClosed: false };
     try {
@@ -151,7 +163,13 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     return one;
   }
 
-  function serve(socket: Socket): void {
+  async function inTurn(message: Uint8Array, from: string): Promise<Uint8Array | undefined> {
+    const turn = breathe();
+    if (turn) await turn;
+    return await answer(message, "tcp", from);
+  }
+
+  function serve(socket: Socket, from: string): void {
     let received = Buffer.alloc(0);
     let asked = 0, unread = false; // the client does not take its answers: no more are made for it
     let alarm = clock.after(QUIET_MS, () => socket.destroy());
@@ -161,7 +179,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
         const message = Uint8Array.from(received.subarray(2, length + 2));
         received = received.subarray(length + 2);
         asked++;
-        void answer(message, "tcp").then((reply) => {
+        void inTurn(message, from).then((reply) => {
           asked--;
           if (!reply) return void socket.destroy();
           if (socket.writable && !socket.write(Buffer.concat([Uint8Array.of(reply.length >> 8, reply.length & 0xff), reply]))) unread = true;
@@ -194,7 +212,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
     }
     one.udp.clear();
     one.tcp.close();
-    for (const socket of one.connections) socket.destroy();
+    for (const socket of one.connections.keys()) socket.destroy();
   }
 
   return {
@@ -230,3 +248,10 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
 }
 
 function keyOf({ address, port }: Address): string { return `${address} ${port}`; }
+
+/** Oldest first. */
+function firstOfMost(connections: ReadonlyMap<Socket, string>): Socket {
+  const bySource = Map.groupBy(connections, ([, from]) => from);
+  const most = [...bySource.values()].reduce((a, b) => (b.length > a.length ? b : a));
+  return most[0]![0];
+}

@@ -1,4 +1,7 @@
-/** Objects of one kind that are watched one by one, for as long as somebody needs what is in them: what was last read of each. */
+/**
+ * Objects of one kind that are watched one by one, for as long as somebody needs what is in them: what was last read of each. Of thousands that are needed at once a few begin at a time, then others have
+ * their turn; and nothing is made of an object that nobody asks for.
+ */
 import { type ApiObject, type ObjectKey, splitKey } from "../../core/api/meta/object-meta.ts";
 import type { Client, ResourceRef } from "../../core/client/client.ts";
 import { watchedInformer } from "../../core/client/watched-informer.ts";
@@ -8,13 +11,24 @@ import type { Log } from "../../core/observe/log.ts";
 
 export interface ReadObjectsDeps { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log }
 
-interface Watched<V> { readonly stop: AbortController; readonly ended: Promise<void>; value: V | undefined }
+interface Watched<T, V> {
+  readonly stop: AbortController;
+  readonly ended: Promise<void>;
+  /** Has come since the value was made. */
+  unread: Readonly<T> | undefined;
+  value: V | undefined;
+}
+
+/** Watches that begin before others have their turn. */
+const BEGIN_MAX = 10;
 
 export class ReadObjects<T extends ApiObject, V> {
   readonly #deps: ReadObjectsDeps;
   readonly #resource: ResourceRef<T>;
   readonly #read: (object: Readonly<T>) => V;
-  readonly #watched = new Map<ObjectKey, Watched<V>>();
+  readonly #watched = new Map<ObjectKey, Watched<T, V>>();
+  #needed: ReadonlySet<ObjectKey> = new Set();
+  #beginning: Promise<void> | undefined;
 
   /** `read` throws what is wrong with an object: then what it said before counts. */
   constructor(deps: ReadObjectsDeps, resource: ResourceRef<T>, read: (object: Readonly<T>) => V) {
@@ -25,35 +39,58 @@ export class ReadObjects<T extends ApiObject, V> {
 
   /** These and no others. */
   use(keys: ReadonlySet<ObjectKey>): void {
+    this.#needed = keys;
     for (const [key, { stop }] of this.#watched) {
       if (keys.has(key)) continue;
       stop.abort();
       this.#watched.delete(key);
     }
-    for (const key of keys) if (!this.#watched.has(key)) this.#watch(key);
+    this.#beginning ??= this.#begin().finally(() => { this.#beginning = undefined; });
   }
 
   /** Undefined: it is not there, or has never made sense. */
-  get(key: ObjectKey): V | undefined { return this.#watched.get(key)?.value; }
+  get(key: ObjectKey): V | undefined {
+    const watched = this.#watched.get(key), object = watched?.unread;
+    if (!watched || !object) return watched?.value;
+    watched.unread = undefined;
+    try {
+      watched.value = this.#read(object);
+    } catch (error) {
+      this.#deps.log.warn("what the ingress needs cannot be used", { kind: this.#resource.kind, ...splitKey(key), error });
+    }
+    return watched.value;
+  }
 
   async close(): Promise<void> {
     const all = [...this.#watched.values()];
     this.use(new Set());
-    await Promise.all(all.map(({ ended }) => ended));
+    await Promise.all([this.#beginning, ...all.map(({ ended }) => ended)]);
+  }
+
+  async #begin(): Promise<void> {
+    for (let needed: ReadonlySet<ObjectKey> | undefined; needed !== this.#needed; ) { // others may be by now
+      needed = this.#needed;
+      let begun = 0;
+      for (const key of needed) {
+        if (this.#watched.has(key)) continue;
+        if (begun++ === BEGIN_MAX) {
+          begun = 1;
+          await new Promise<void>((resolve) => void setImmediate(resolve));
+          if (needed !== this.#needed) break;
+        }
+        this.#watch(key);
+      }
+    }
   }
 
   #watch(key: ObjectKey): void {
-    const { client, clock, random, log } = this.#deps, { namespace, name } = splitKey(key);
-    const informer = watchedInformer(client.resource(this.#resource), { clock, random, log, query: { namespace, fieldSelector: `metadata.name=${name}` } });
+    const { client, ...deps } = this.#deps, { namespace, name } = splitKey(key);
+    const informer = watchedInformer(client.resource(this.#resource), { ...deps, query: { namespace, fieldSelector: `metadata.name=${name}` } });
     const stop = new AbortController();
-    const watched: Watched<V> = { stop, ended: informer.run(stop.signal, () => {}), value: undefined };
+    const watched: Watched<T, V> = { stop, ended: informer.run(stop.signal, () => {}), unread: undefined, value: undefined };
     informer.onChange(({ object, deleted }) => {
-      if (deleted) return void (watched.value = undefined);
-      try {
-        watched.value = this.#read(object);
-      } catch (error) {
-        log.warn("what the ingress needs cannot be used", { kind: this.#resource.kind, namespace, name, error });
-      }
+      watched.unread = deleted ? undefined : object;
+      if (deleted) watched.value = undefined;
     });
     this.#watched.set(key, watched);
   }

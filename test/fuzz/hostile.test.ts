@@ -228,7 +228,7 @@ describe("DNS", () => {
       const isThere = chance.is(0.9);
       if (!isThere) udp.close();
       const late = new AbortController();
-      await Promise.race([forwarder({ upstreams: () => ["127.0.0.1"], port, clock, random }).ask(query, 512, late.signal).catch(() => undefined), Bun.sleep(10)]);
+      await Promise.race([forwarder({ upstreams: () => ["127.0.0.1"], port, clock, random }).ask(query, 512, { from: "127.0.0.1", signal: late.signal }).catch(() => undefined), Bun.sleep(10)]);
       late.abort();
       if (isThere) udp.close();
     });
