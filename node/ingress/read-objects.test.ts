@@ -42,3 +42,14 @@ test("of many objects that are needed at once a few are asked for at a time; wha
   expect(objects.get(keys[7]!)).toBeUndefined();
   await objects.close();
 });
+
+test("what is needed next in the same turn is asked for, too", async () => {
+  const api = fakeApi(), secrets = api.client.resource(SECRETS), [first, next] = ["a", "b"].map((name) => objectKey("default", name));
+  for (const name of ["a", "b"]) await secrets.create({ apiVersion: "v1", kind: "Secret", metadata: { namespace: "default", name }, data: { name } }, call);
+  const objects = new ReadObjects({ client: api.client, clock, random, log }, SECRETS, ({ data = {} }) => data["name"]);
+  objects.use(new Set([first!]));
+  objects.use(new Set([next!]));
+  await eventually(() => objects.get(next!), (value) => value === "b");
+  expect(objects.get(first!)).toBeUndefined();
+  await objects.close();
+});

@@ -28,7 +28,8 @@ export class ReadObjects<T extends ApiObject, V> {
   readonly #read: (object: Readonly<T>) => V;
   readonly #watched = new Map<ObjectKey, Watched<T, V>>();
   #needed: ReadonlySet<ObjectKey> = new Set();
-  #beginning: Promise<void> | undefined;
+  #isBeginning = false;
+  #begun: Promise<void> = Promise.resolve();
 
   /** `read` throws what is wrong with an object: then what it said before counts. */
   constructor(deps: ReadObjectsDeps, resource: ResourceRef<T>, read: (object: Readonly<T>) => V) {
@@ -45,7 +46,7 @@ export class ReadObjects<T extends ApiObject, V> {
       stop.abort();
       this.#watched.delete(key);
     }
-    this.#beginning ??= this.#begin().finally(() => { this.#beginning = undefined; });
+    if (!this.#isBeginning) this.#begun = this.#begin();
   }
 
   /** Undefined: it is not there, or has never made sense. */
@@ -64,10 +65,11 @@ export class ReadObjects<T extends ApiObject, V> {
   async close(): Promise<void> {
     const all = [...this.#watched.values()];
     this.use(new Set());
-    await Promise.all([this.#beginning, ...all.map(({ ended }) => ended)]);
+    await Promise.all([this.#begun, ...all.map(({ ended }) => ended)]);
   }
 
   async #begin(): Promise<void> {
+    this.#isBeginning = true;
     for (let needed: ReadonlySet<ObjectKey> | undefined; needed !== this.#needed; ) { // others may be by now
       needed = this.#needed;
       let begun = 0;
@@ -81,6 +83,7 @@ export class ReadObjects<T extends ApiObject, V> {
         this.#watch(key);
       }
     }
+    this.#isBeginning = false;
   }
 
   #watch(key: ObjectKey): void {
