@@ -29,8 +29,9 @@ export function acceptInTurns<S extends net.Server>(server: S, { clock, together
   };
   server.on("connection", () => {
     if (accepted++ === 0) setImmediate(() => { accepted = 0; });
-    const address = server.listening ? server.address() : null;
-    if (accepted < togetherMax || address === null || typeof address === "string") return;
+    if (accepted < togetherMax || !server.listening) return;
+    const address = server.address();
+    if (address === null || typeof address === "string") return;
     place = address;
     close();
     setImmediate(listenAgain);
