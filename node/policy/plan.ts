@@ -112,7 +112,7 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
     const side = direction === "ingress" ? "saddr" : "daddr";
     return rules.flatMap(({ peers, ports }) => {
       const from = peers.length === 0 ? ANYTHING : peers.flatMap((peer) => matchPeer(peer, namespace, side));
-      const receivers = (): readonly (readonly PolicyPod[])[] => (direction === "ingress" ? [here] : peers.length === 0 ? [...podsOf.values()] : peers.map((peer) => podsOfPeer(peer, namespace)));
+      const receivers = (): readonly (readonly PolicyPod[])[] => (direction === "ingress" ? [here] : peers.length === 0 || peers.some(({ ipBlock }) => ipBlock) ? [...podsOf.values()] : peers.map((peer) => podsOfPeer(peer, namespace))); // a range may be of pods' addresses, too
       const at = ports.length === 0 ? ANYTHING : matchPorts(ports, receivers);
       return from.flatMap((one) => at.filter(({ family }) => family === undefined || one.family === undefined || family === one.family).map((other) => [one.text, other.text, ALLOWED[direction]].filter((text) => text !== "").join(" ")));
     });

@@ -63,6 +63,9 @@ test("peers: pods by their own labels and those of their namespaces; named ports
   expect(elements(from({ namespaceSelector: { matchLabels: { team: "b" } }, ...web }), "pods4")).toEqual(["10.0.1.1"]);
   expect(elements(from({ namespaceSelector: { matchLabels: { team: "none" } } }), "pods4")).toEqual([]);
   expect(elements({ policyTypes: ["Egress"], egress: [{ to: [{ namespaceSelector: {}, ...web }], ports: [{ port: "http" }] }] }, "ports4")).toEqual(["10.0.0.1 . tcp . 8080", "10.0.1.1 . tcp . 9090"]);
+  const toBlock: NetworkPolicySpec = { policyTypes: ["Egress"], egress: [{ to: [{ ipBlock: { cidr: "10.0.1.0/24" } }, { podSelector: { matchLabels: { app: "none" } } }], ports: [{ port: "http" }] }] };
+  expect(elements(toBlock, "ports4")).toEqual(["10.0.0.1 . tcp . 8080", "10.0.1.1 . tcp . 9090"]); // pods of the range; the range itself is in the rule
+  expect(rules(toBlock, "egress")![0]).toBe("ip daddr 10.0.1.0/24 ip daddr . meta l4proto . th dport @ports4/# goto check-ingress");
 });
 
 test("a change is what differs, in an order the kernel takes", () => {
