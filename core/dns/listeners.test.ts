@@ -54,6 +54,23 @@ test("over TCP a question that takes long does not hold up those behind it", asy
   await open.close();
 });
 
+test("over TCP a client that has said that it asks no more has its answers, and then the end", async () => {
+  const slow = Promise.withResolvers<Uint8Array>();
+  const open = listeners({ clock, log: silentLog, signal: new AbortController().signal, mayAsk: () => true, respond: async (message) => (message[0] === 1 ? await slow.promise : message) });
+  const port = await listenSomewhere(open);
+  const seen: number[] = [];
+  await new Promise<void>((resolve) => {
+    const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }, () => void socket.end(Uint8Array.of(0, 1, 1, 0, 1, 2)));
+    socket.on("data", (bytes) => {
+      seen.push(...(bytes as Buffer));
+      if (seen.length === 3) setImmediate(() => slow.resolve(Uint8Array.of(1)));
+    });
+    socket.on("end", () => resolve());
+  });
+  expect(seen).toEqual([0, 1, 2, 0, 1, 1]);
+  await open.close();
+});
+
 test("over TCP a client that does not take its answers has no more of its questions answered, until it does", async () => {
   const count = 2_000, answer = new Uint8Array(60_000);
   let asked = 0;

@@ -135,7 +135,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
 
   async function listen({ address, port }: Address): Promise<Open> {
     const connections = new Map<Socket, string>();
-    const tcp = acceptInTurns(createServer((socket) => {
+    const tcp = acceptInTurns(createServer({ allowHalfOpen: true }, (socket) => {
       const from = socket.remoteAddress ?? "";
       if (!mayAsk(from)) return void socket.destroy();
       if (connections.size >= CONNECTIONS_MAX) {
@@ -172,6 +172,7 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
   function serve(socket: Socket, from: string): void {
     let received = Buffer.alloc(0);
     let asked = 0, unread = false; // the client does not take its answers: no more are made for it
+    let isLast = false; // it asks no more, and waits for its answers
     let alarm = clock.after(QUIET_MS, () => socket.destroy());
     const work = (): void => {
       while (!unread && asked < QUESTIONS_MAX && received.length >= 2 && received.length >= received.readUInt16BE(0) + 2 && !socket.destroyed) {
@@ -186,8 +187,13 @@ export function listeners({ clock, log, signal, mayAsk, respond }: ListenerDeps)
           work();
         });
       }
+      if (isLast && asked === 0 && !unread) socket.end();
     };
     socket.on("close", () => alarm.cancel());
+    socket.on("end", () => {
+      isLast = true;
+      work();
+    });
     socket.on("drain", () => {
       unread = false;
       work();
