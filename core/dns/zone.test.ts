@@ -113,3 +113,11 @@ test.each([
 ])("%s → %s", (question, answer) => {
   expect(ask(question)).toBe(answer);
 });
+
+test("that there is none is said in the name of a zone that the name is in, or resolvers would not keep it in mind", () => {
+  const apexes = (name: string): string[] => zone.answer(name, TYPE.PTR)!.authorities.map((record) => record.name);
+  expect(apexes("nope.default.svc.cluster.local")).toEqual(["cluster.local"]);
+  expect(apexes("77.0.42.10.in-addr.arpa")).toEqual(["in-addr.arpa"]);
+  expect(apexes("7.7.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.2.4.d.f.ip6.arpa")).toEqual(["ip6.arpa"]);
+  expect(zone.answer("5.0.43.10.in-addr.arpa", TYPE.TXT)!.authorities.map((record) => record.name)).toEqual(["in-addr.arpa"]);
+});

@@ -27,6 +27,8 @@ const DNS_SERVICE = { namespace: "kube-system", name: "kube-dns" } as const;
 /** What DNS can say: RFC 1035 section 2.3.4. */
 const NAME_LENGTH_MAX = 253, LABEL_LENGTH_MAX = 63;
 const SPEC_VERSION = "1.1.0";
+/** Where names of addresses are. */
+const IPV4_APEX = "in-addr.arpa", IPV6_APEX = "ip6.arpa";
 
 export interface ZoneSources {
   readonly services: Informer<Service>;
@@ -181,8 +183,9 @@ export class Zone {
       return service ? hostsOf(slice).filter((host) => formatIp(host.ip) === text).map((host) => `${host.name}.${this.#nameOf(service)}`) : [];
     });
     const targets = [...new Set([...services, ...endpoints])];
-    if (targets.length > 0) return this.#found(type, targets.map((target) => ({ type: "PTR", name, ttl: TTL, target })));
-    return this.#cidrs.some((cidr) => cidrContains(cidr, ip)) ? this.#noName() : undefined;
+    const apex = ip.family === 4 ? IPV4_APEX : IPV6_APEX;
+    if (targets.length > 0) return this.#found(type, targets.map((target) => ({ type: "PTR", name, ttl: TTL, target })), apex);
+    return this.#cidrs.some((cidr) => cidrContains(cidr, ip)) ? this.#noName(apex) : undefined;
   }
 
   #hosts(service: Readonly<Service>): Host[] {
@@ -192,18 +195,19 @@ export class Zone {
   #nameOf({ metadata }: Readonly<Service>): string { return `${metadata.name}.${metadata.namespace}.svc.${this.#domain}`; }
 
   /** The name exists: those records of it that were asked for, perhaps none. */
-  #found(type: number, records: readonly ResourceRecord[]): ZoneAnswer {
-    return this.#reply(RCODE.NOERROR, records.filter((record) => TYPE[record.type] === type));
+  #found(type: number, records: readonly ResourceRecord[], apex?: string): ZoneAnswer {
+    return this.#reply(RCODE.NOERROR, records.filter((record) => TYPE[record.type] === type), apex);
   }
 
-  #noName(): ZoneAnswer { return this.#reply(RCODE.NXDOMAIN, []); }
+  #noName(apex?: string): ZoneAnswer { return this.#reply(RCODE.NXDOMAIN, [], apex); }
 
-  #reply(rcode: number, answers: readonly ResourceRecord[]): ZoneAnswer {
-    return { rcode, authoritative: true, answers, authorities: answers.length === 0 ? [this.#soa()] : [], additionals: [] };
+  #reply(rcode: number, answers: readonly ResourceRecord[], apex?: string): ZoneAnswer {
+    return { rcode, authoritative: true, answers, authorities: answers.length === 0 ? [this.#soa(apex)] : [], additionals: [] };
   }
 
-  #soa(): ResourceRecord {
-    return { type: "SOA", name: this.#domain, ttl: TTL, primary: `ns.dns.${this.#domain}`, mailbox: `hostmaster.${this.#domain}`, serial: 1, refresh: 7200, retry: 1800, expire: 86_400, minimum: TTL };
+  /** Of a name above the one that was asked for: else nobody may keep it in mind that there is none. RFC 2308 section 5 */
+  #soa(apex = this.#domain): ResourceRecord {
+    return { type: "SOA", name: apex, ttl: TTL, primary: `ns.dns.${this.#domain}`, mailbox: `hostmaster.${this.#domain}`, serial: 1, refresh: 7200, retry: 1800, expire: 86_400, minimum: TTL };
   }
 }
 
@@ -251,8 +255,8 @@ function unique(records: readonly ResourceRecord[]): ResourceRecord[] {
 
 /** The address a name in in-addr.arpa or ip6.arpa stands for. */
 function reverseAddress(name: string): Ip | undefined {
-  if (name.endsWith(".in-addr.arpa")) return parseIp(name.slice(0, -".in-addr.arpa".length).split(".").reverse().join("."));
-  if (!name.endsWith(".ip6.arpa")) return undefined;
-  const nibbles = name.slice(0, -".ip6.arpa".length).split(".").reverse();
+  if (name.endsWith(`.${IPV4_APEX}`)) return parseIp(name.slice(0, -`.${IPV4_APEX}`.length).split(".").reverse().join("."));
+  if (!name.endsWith(`.${IPV6_APEX}`)) return undefined;
+  const nibbles = name.slice(0, -`.${IPV6_APEX}`.length).split(".").reverse();
   return nibbles.length === 32 && nibbles.every((nibble) => /^[0-9a-f]$/.test(nibble)) ? ipFromBytes(Buffer.from(nibbles.join(""), "hex")) : undefined;
 }
