@@ -111,6 +111,8 @@ test("a load balancer with policy Local: source ranges, health check, addresses 
   expect(healthCheck).toEqual({ port: 32000, localEndpoints: 1 });
   const alsoV6 = slice([{ addresses: ["fd42::1"], nodeName: "n1" }], { addressType: "IPv6" });
   expect(planService(balanced, [slice([endpoint(1, "n1")]), alsoV6], node).healthCheck?.localEndpoints).toBe(1);
+  const both = { ...balanced, spec: { ...balanced.spec, clusterIPs: ["10.43.0.9", "fd43::9"] } };
+  expect([balanced, both].map((one) => planService(one, [alsoV6], node).healthCheck?.localEndpoints)).toEqual([0, 1]); // what somebody has written for a family that the Service has not is nobody's
   expect([[], [{ name: "http", protocol: "TCP" as const }]].map((ports) => planService(balanced, [slice([endpoint(1, "n1")], { ports })], node).healthCheck?.localEndpoints)).toEqual([0, 0]); // no pod has the port that is looked for by its name
 });
 

@@ -151,7 +151,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
     }
   }
   const healthPort = spec.type === "LoadBalancer" && externalLocal ? (spec.healthCheckNodePort ?? 0) : 0;
-  return { ports, healthCheck: healthPort === 0 ? undefined : { port: healthPort, localEndpoints: countLocalReady(used, node) } };
+  return { ports, healthCheck: healthPort === 0 ? undefined : { port: healthPort, localEndpoints: countLocalReady(used, clusterIps.map((ip) => (ip.includes(":") ? "IPv6" : "IPv4")), node) } };
 }
 
 /** "0.0.0.0/0" among them allows everyone, as none at all does. */
@@ -251,10 +251,10 @@ function nearest(ready: readonly Candidate[], node: ProxyNode): readonly Candida
 function backendOf({ ip, port, local }: Candidate): Backend { return { ip, port, local }; }
 
 /** An endpoint with addresses of both families counts once; one that has none of the ports that are looked for, not at all. */
-function countLocalReady(slices: readonly Readonly<EndpointSlice>[], node: ProxyNode): number {
+function countLocalReady(slices: readonly Readonly<EndpointSlice>[], addressTypes: readonly string[], node: ProxyNode): number {
   const count = (type: string): number => {
     const ours = slices.filter(({ addressType, ports }) => addressType === type && ports?.some(({ port }) => port)).flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions, nodeName }) => nodeName === node.name && (conditions?.ready ?? true));
     return new Set(ours.map(({ addresses }) => addresses[0])).size;
   };
-  return Math.max(count("IPv4"), count("IPv6"));
+  return Math.max(0, ...addressTypes.map(count));
 }
