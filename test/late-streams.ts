@@ -4,11 +4,14 @@ import { clientPrototypes } from "../core/net/engine-http2.ts";
 
 const STREAM_ID_MAX = 2 ** 31 - 1;
 
+/** The engine's types do not tell of it. */
+type Connection = http2.ClientHttp2Session & { setNextStreamID(id: number): void };
+
 /** Until it is disposed of, each connection that makes its first request has numbers for so many streams. */
 export function lateStreams(left: number): Disposable {
-  const connections = clientPrototypes().connections as http2.ClientHttp2Session;
-  const { request } = connections, begun = new WeakSet<http2.ClientHttp2Session>();
-  connections.request = function (this: http2.ClientHttp2Session, ...asked) {
+  const connections = clientPrototypes().connections as Connection;
+  const { request } = connections, begun = new WeakSet<Connection>();
+  connections.request = function (this: Connection, ...asked) {
     if (!this.connecting && !begun.has(this)) {
       begun.add(this);
       this.setNextStreamID(STREAM_ID_MAX - 2 * (left - 1));
