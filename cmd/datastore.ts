@@ -2,6 +2,7 @@
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
+import "../core/net/spent-connections.ts";
 import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
 import { SharedParts } from "../core/registry/generic/shared-parts.ts";
 import { plaintextOf } from "../storage/encryption/encryption.ts";

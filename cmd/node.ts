@@ -65,7 +65,7 @@ import { windowsPlatform } from "./node-platform.windows.ts";
 import { shownFlags } from "./shown-flags.ts";
 import { shutdownSignal } from "./shutdown-signal.ts";
 import { checkCgroups } from "./usable-cgroups.ts";
-import { versionInfo } from "./version.ts";
+import { releasedMs, versionInfo } from "./version.ts";
 import type { Paths } from "./paths.ts";
 import { kubeletTracing } from "./tracing.ts";
 
@@ -168,7 +168,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   });
   const ingress = nodeIngress({
     client, informers, addresses: node.ips, ownAddresses: () => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)),
-    clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics, log: log.with({ part: "ingress" }),
+    clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), fallbackCertificate: () => fallbackCertificate(random, { nowMs: clock.nowMs(), releasedMs: releasedMs() }), clock, random, metrics, log: log.with({ part: "ingress" }),
   });
   const early = runtime.map(startEarly);
   return {

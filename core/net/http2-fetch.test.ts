@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { connectProxy } from "../../test/connect-proxy.ts";
+import { lateStreams } from "../../test/late-streams.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { http2Fetch } from "./http2-fetch.ts";
@@ -55,6 +56,27 @@ test("all requests of one identity share a connection, a watch among them; bodie
     await fetch(`${url}/none`, { method: "GET", headers: {}, signal, tls: { ...tls, cert: other.certificatePem, key: other.keyPem } });
     expect(seen.size).toBe(2); // somebody else's are their own
     await reader.cancel();
+  });
+});
+
+test("a connection that has no numbers left for requests is left for another one, and a watch on it goes on", async () => {
+  const seen = new Set<Connection>();
+  let watched: ServerResponse | undefined;
+  const answer = ({ url }: IncomingMessage, response: ServerResponse, connection: Connection): void => {
+    seen.add(connection);
+    if (url === "/watch") (watched = response.writeHead(200)).write("one");
+    else response.writeHead(200).end("here");
+  };
+  await withServer(answer, async ({ url, tls, signal }) => {
+    using _ = lateStreams(3);
+    const fetch = http2Fetch({ clock, signal });
+    const ask = async (path: string) => await fetch(`${url}${path}`, { method: "GET", headers: {}, signal, tls });
+    const reader = (await ask("/watch")).body!.getReader();
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("one");
+    for (let i = 0; i < 8; i++) expect(await (await ask("/")).text()).toBe("here");
+    expect(seen.size).toBeGreaterThan(1);
+    watched!.end("two");
+    expect(new TextDecoder().decode((await reader.read()).value)).toBe("two");
   });
 });
 

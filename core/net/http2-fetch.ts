@@ -18,6 +18,7 @@ import { dialOrigin } from "./dial-origin.ts";
 import type { ProxyOf } from "./environment-proxy.ts";
 import { type FetchAnswer, Http2Answer } from "./http2-body.ts";
 import { checkHead } from "./http2-head.ts";
+import "./spent-connections.ts";
 import { unlessHeard } from "./unless-heard.ts";
 
 export interface FetchInit {

@@ -6,18 +6,14 @@
  * RFC 9113 (5.1) has them end the connection. Bun makes a stream of them that it shows to nobody, and that says the connection's error once more at its end: where nobody
  * can listen, so that the process would end. They end without a word here; those that we opened, whose numbers are odd, say what they always said.
  */
-import * as http2 from "node:http2";
-import { Duplex } from "node:stream";
+import { clientPrototypes } from "./engine-http2.ts";
 
 interface Stream { readonly id?: number; _destroy(error: Error | null, done: (error?: Error | null) => void): void }
 
 function quietUnaskedStreams(): void {
-  const session = http2.connect("http://nowhere", { createConnection: () => new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done() }) });
-  const ours = session.on("error", () => undefined).request({ ":path": "/" }).on("error", () => undefined); // they are only there to be looked at
-  const streams = Object.getPrototypeOf(ours) as Stream;
+  const streams = clientPrototypes().streams as Stream;
   const { _destroy: destroy } = streams;
   streams._destroy = function (this: Stream, error, done) { destroy.call(this, error, (this.id ?? 1) % 2 === 0 ? () => done(null) : done); };
-  session.destroy();
 }
 
 quietUnaskedStreams();

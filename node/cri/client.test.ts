@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type ServerWritableStream, type sendUnaryData, type ServerUnaryCall, Server, ServerCredentials, status } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
+import { lateStreams } from "../../test/late-streams.ts";
 import { criClient, CriError, isCriNotFound } from "./client.ts";
 import { decode, encode } from "./codec.ts";
 import { criMethods } from "./facts.ts";
@@ -62,6 +63,27 @@ test("calls, errors, limits, events, and a runtime that comes back", async () =>
     rmSync(socket, { force: true });
     using _ = await startRuntime(socket, answers);
     expect(await cri.call("RuntimeService/Version", {}, { timeoutMs: 60_000 })).toMatchObject({ runtime_name: "fake" });
+  } finally {
+    cri.close();
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a connection that has no numbers left for calls is left for another one, and what is told on it goes on", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "cri-")), socket = join(directory, "c.sock"), stop = new AbortController();
+  const cri = criClient({ socket, nowMs: Date.now });
+  try {
+    using _runtime = await startRuntime(socket, { "RuntimeService/Version": () => ({ runtime_name: "fake" }), "RuntimeService/GetContainerEvents": () => ({ container_id: "c1" }) });
+    using _late = lateStreams(3);
+    const told: unknown[] = [];
+    const events = (async () => { for await (const event of cri.events(stop.signal)) told.push(event); })();
+    await expect.poll(() => told.length).toBe(1);
+    let over = false;
+    void events.finally(() => { over = true; });
+    for (let i = 0; i < 8; i++) expect(await cri.call("RuntimeService/Version", {})).toMatchObject({ runtime_name: "fake" });
+    expect(over).toBe(false);
+    stop.abort();
+    await events;
   } finally {
     cri.close();
     rmSync(directory, { recursive: true });

@@ -7,6 +7,7 @@
  * The connection is made at the first call and again after it was lost. Nothing is retried here: whoever calls knows what may be repeated.
  */
 import { type CallOptions, Client, connectivityState, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import "../../core/net/spent-connections.ts";
 import { decode, encode } from "./codec.ts";
 import type { Method } from "./facts.ts";
 

@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "../../core/lifecycle/clock.ts";
+import { lateStreams } from "../../test/late-streams.ts";
 import { H2Upstreams } from "./h2-upstreams.ts";
 import { Upstreams } from "./upstreams.ts";
 
@@ -52,6 +53,32 @@ test("a request whose head grows too long on its way ends nobody else's on the s
   await expect(asked("/", "x".repeat(65_500))).rejects.toThrow("request header list larger");
   expect(await text((await asked("/end")).body)).toBe("here");
   expect(await text(slow.body)).toBe("begun ended");
+  upstreams.sweep(0);
+  await new Promise<void>((resolve) => void server.close(() => resolve()));
+});
+
+test("a connection that has no numbers left for requests is left for another one, and what is under way on it goes on", async () => {
+  let open: ServerHttp2Stream | undefined, connectionCount = 0;
+  const server = createServer(({ url }, response) => {
+    if (url !== "/slow") return void response.end("here");
+    response.write("begun ");
+    open = response.stream;
+  });
+  server.on("session", () => { connectionCount++; });
+  await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => [])), { signal } = new AbortController();
+  const asked = async (target: string) => {
+    const ask = await upstreams.connect({ address: "127.0.0.1", port: (server.address() as AddressInfo).port }, undefined);
+    return await ask({ method: "GET", target, headers: [["host", "h"]] }, signal);
+  };
+  {
+    using _ = lateStreams(3);
+    const slow = await asked("/slow");
+    for (let i = 0; i < 8; i++) expect(await text((await asked("/")).body)).toBe("here");
+    open?.end("ended");
+    expect(await text(slow.body)).toBe("begun ended");
+  }
+  expect(connectionCount).toBeGreaterThan(1);
   upstreams.sweep(0);
   await new Promise<void>((resolve) => void server.close(() => resolve()));
 });

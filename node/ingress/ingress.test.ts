@@ -72,7 +72,7 @@ const certificate = (name: string): Promise<string> => new Promise((resolve, rej
     socket.destroy();
   }).on("error", reject);
 });
-const selfSigned = async (): Promise<{ key: string; cert: string }> => await fallbackCertificate(random, clock.nowMs());
+const selfSigned = async (): Promise<{ key: string; cert: string }> => await fallbackCertificate(random, { nowMs: clock.nowMs(), releasedMs: 0 });
 
 beforeAll(async () => {
   api = fakeApi();

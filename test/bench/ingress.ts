@@ -50,7 +50,7 @@ async function ingress(): Promise<void> {
   await put(as(ENDPOINT_SLICES), { apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "web-1", namespace: "default", labels: { "kubernetes.io/service-name": "web" } }, addressType: "IPv4", endpoints: [{ addresses: ["127.0.0.1"], conditions: { ready: true } }], ports: [{ name: "http", port: PORTS.endpoint, protocol: "TCP" }] });
   await put(as(INGRESS_CLASSES), { apiVersion: "networking.k8s.io/v1", kind: "IngressClass", metadata: { name: "coracle" }, spec: { controller: "coracle.io/ingress-controller" } });
   await put(as(INGRESSES), { apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "web", namespace: "default" }, spec: { ingressClassName: "coracle", rules: [{ host: "web.test", http: { paths: [{ path: "/", pathType: "Prefix", backend: { service: { name: "web", port: { name: "http" } } } }] } }] } });
-  const part = nodeIngress({ client: api.client, informers, addresses: ["127.0.0.1"], ownAddresses: () => [], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], ports: PORTS, fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics: metricsRegistry(), log });
+  const part = nodeIngress({ client: api.client, informers, addresses: ["127.0.0.1"], ownAddresses: () => [], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], ports: PORTS, fallbackCertificate: () => fallbackCertificate(random, { nowMs: clock.nowMs(), releasedMs: 0 }), clock, random, metrics: metricsRegistry(), log });
   await Promise.all([informers, part].map((one) => one.run(signal, () => {})));
 }
 

@@ -1,9 +1,11 @@
 /** The store contract over a real etcd. One etcd for all tests: each finds it empty, as a new store. */
-import { afterAll, beforeAll } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import "../../core/net/spent-connections.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { openEtcd } from "../../storage/etcd/etcd.ts";
 import type { Store } from "../../storage/store.ts";
 import { type Etcd, startEtcd } from "../etcd.ts";
+import { lateStreams } from "../late-streams.ts";
 import { storeContract, type StoreKnobs, type StoreUnderTest } from "./store.ts";
 
 let etcd: Etcd;
@@ -27,3 +29,15 @@ async function openEmpty({ backlogMax }: StoreKnobs): Promise<StoreUnderTest> {
 }
 
 storeContract("etcd", (knobs = {}) => openEmpty(knobs));
+
+test("a connection that has no numbers left for calls is left for another one, and a watch on it goes on", async () => {
+  using _ = lateStreams(5);
+  await using opened = await openEmpty({});
+  const { store } = opened, stop = new AbortController(), seen: string[] = [];
+  const watching = (async () => { for await (const { events } of store.watch({ prefix: "/registry/", after: store.revision }, stop.signal)) seen.push(...events.map(({ row }) => row.key)); })();
+  const keys = Array.from({ length: 12 }, (_, i) => `/registry/core/configmaps/default/${String(i).padStart(2, "0")}`);
+  for (const key of keys) await store.put(key, { a: key }, 0);
+  await expect.poll(() => seen).toEqual(keys);
+  stop.abort();
+  await watching;
+});

@@ -7,6 +7,7 @@ import { Client, type ClientUnaryCall, credentials, Metadata } from "@grpc/grpc-
 import { aborted } from "../../lifecycle/aborted.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
+import "../../net/spent-connections.ts";
 import type { Log } from "../../observe/log.ts";
 import { encodeSpans, type ResourceAttributes } from "./otlp.ts";
 import type { SpanData } from "./tracer.ts";
