@@ -103,6 +103,16 @@ test("addresses, times and history", () => {
   expect(unseen.containerStatuses?.[0]).toMatchObject({ restartCount: 3, lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
 });
 
+test("of a container that never started its pod's end is told once, whatever it waited for", () => {
+  const more: More = { terminal: true, failure: { reason: "DeadlineExceeded", message: "late", deadline: true }, waiting: [["i1", { reason: "ImagePullBackOff", message: "no" }], ["app", { reason: "ErrImagePull", message: "no" }]] };
+  for (const spec of [{}, { initContainers: [container("i1")] }]) {
+    const first = statusOf(spec, runtime(""), more);
+    const ended = [...(first.initContainerStatuses ?? []), ...(first.containerStatuses ?? [])][0];
+    expect(ended).toMatchObject({ lastState: {}, state: { terminated: { reason: "ContainerStatusUnknown" } } });
+    expect(statusOf(spec, runtime(""), { ...more, before: first })).toEqual(first);
+  }
+});
+
 test("a pod in the node's network has the address that the node has now, and keeps the one it ended with", () => {
   const before = { podIP: "172.16.0.9", podIPs: [{ ip: "172.16.0.9" }] };
   const ips = (seen: string, more: More = {}) => statusOf({ hostNetwork: true, restartPolicy: "Never" }, runtime(seen), { before, ...more }).podIPs;
