@@ -68,7 +68,7 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
     conditions: mergeConditions(facts, conditionsOf({ pod, phase, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
       wasInitialized: isConditionTrue(before.conditions, "Initialized"), restartingAll: restartingAll && runtime.containers.length > 0 })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts, phase),
-    containerStatuses: containers, ...resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined),
+    containerStatuses: containers, ...(isTerminalPhase(phase) && before.resources ? toldResources(before) : resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined)),
   };
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
@@ -82,6 +82,11 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
 function endedWell({ pod, before, terminal, failure }: PodStatusFacts, phase: PodPhase): boolean {
   const isOurs = failure !== undefined && !failure.refused && !failure.deadline && !isTerminalPhase(pod.status?.phase) && before.phase !== "Succeeded";
   return isOurs && terminal && phase === "Succeeded" && (pod.spec.restartPolicy ?? "Always") === "Always";
+}
+
+/** An ended pod keeps what it had while it ran. */
+function toldResources({ resources, allocatedResources }: PodStatus): Pick<PodStatus, "resources" | "allocatedResources"> {
+  return { resources, ...(allocatedResources ? { allocatedResources } : {}) };
 }
 
 /** Of the pod as a whole. `cgroup`: what it really has, while it runs. */

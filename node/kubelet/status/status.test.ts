@@ -138,6 +138,14 @@ test("while a pod runs, what it has as a whole is what binds it, not what it was
   expect(statusOf({ containers }, runtime("app=running b=running"), { cgroup: { cpuShares: 1024 } })).toMatchObject({ resources: { requests: { cpu: "1" } }, allocatedResources: { cpu: "1", "ephemeral-storage": "1Gi" } });
 });
 
+test("what a pod as a whole had is told of it when it has ended, too", () => {
+  const spec: Partial<Pod["spec"]> = { restartPolicy: "Never", containers: [container("app", { resources: { requests: { cpu: "1", "example.com/dongle": "1" }, limits: { "example.com/dongle": "1" } } })] };
+  const running = statusOf(spec, runtime("app=running"), { cgroup: { cpuShares: 1024 } });
+  expect(running.resources).toEqual({ requests: { cpu: "1" } });
+  const { phase, resources, allocatedResources } = statusOf(spec, runtime("app=exited:0"), { before: running });
+  expect({ phase, resources, allocatedResources }).toEqual({ phase: "Succeeded", resources: running.resources, allocatedResources: running.allocatedResources });
+});
+
 test("what was never taken in has no containers, not even after a restart: clients show its reason", () => {
   const scheduled = { conditions: [{ type: "PodScheduled", status: "True" }] };
   const refused = statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "NodeAffinity", message: "Pod was rejected: no", refused: true }, status: scheduled });
