@@ -96,10 +96,9 @@ function resourcesOf(pod: Pod, cgroup: CgroupLimits | undefined): Pick<PodStatus
   const allocatedResources = texts(requests);
   if (!cgroup) return { resources: { ...own, ...named("requests", allocatedResources), ...named("limits", texts(podLimits(pod))) }, ...named("allocatedResources", allocatedResources) };
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes } = cgroup;
-  const bound = { cpu: cpuQuotaUs !== undefined, memory: memoryBytes !== undefined };
   const granted = {
     ...own, ...named("requests", texts(requests, (name) => name === "cpu" || name === "memory" || own?.requests?.[name] !== undefined)),
-    ...named("limits", texts(podLimits(pod), (name) => bound[name as "cpu" | "memory"] || own?.limits?.[name] !== undefined)),
+    ...named("limits", texts(podLimits(pod), (name) => name === "cpu" || name === "memory" || own?.limits?.[name] !== undefined)),
   };
   return { resources: actualResources(granted, { cpu_shares: cpuShares ?? 0, cpu_quota: cpuQuotaUs ?? 0, cpu_period: cpuPeriodUs ?? 0, memory_limit_in_bytes: memoryBytes ?? 0 }), ...named("allocatedResources", allocatedResources) };
 }

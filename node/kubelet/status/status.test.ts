@@ -138,6 +138,17 @@ test("while a pod runs, what it has as a whole is what binds it, not what it was
   expect(statusOf({ containers }, runtime("app=running b=running"), { cgroup: { cpuShares: 1024 } })).toMatchObject({ resources: { requests: { cpu: "1" } }, allocatedResources: { cpu: "1", "ephemeral-storage": "1Gi" } });
 });
 
+test("a limit that does not bind the pod as a whole is told, too, and of others than processor and memory none while it runs; what is told no more is taken away", () => {
+  const spec: Partial<Pod["spec"]> = { containers: [container("app", { resources: { limits: { memory: "64Mi", "ephemeral-storage": "4Mi" } } }), container("b")] };
+  const before = statusOf(spec, runtime(""));
+  const after = statusOf(spec, runtime("app=running b=running"), { before, cgroup: { cpuShares: 2 } });
+  expect([before.resources, after.resources]).toEqual([
+    { requests: { memory: "64Mi", "ephemeral-storage": "4Mi" }, limits: { memory: "64Mi", "ephemeral-storage": "4Mi" } }, { requests: { memory: "64Mi" }, limits: { memory: "64Mi" } },
+  ]);
+  expect(statusPatch("u", before, after)).toMatchObject({ status: { resources: { requests: { memory: "64Mi", "ephemeral-storage": null }, limits: { memory: "64Mi", "ephemeral-storage": null } } } });
+  expect(statusPatch("u", before, { ...after, resources: {} })).toMatchObject({ status: { resources: { requests: null, limits: null } } });
+});
+
 test("what a pod as a whole had is told of it when it has ended, too", () => {
   const spec: Partial<Pod["spec"]> = { restartPolicy: "Never", containers: [container("app", { resources: { requests: { cpu: "1", "example.com/dongle": "1" }, limits: { "example.com/dongle": "1" } } })] };
   const running = statusOf(spec, runtime("app=running"), { cgroup: { cpuShares: 1024 } });
