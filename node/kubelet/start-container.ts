@@ -11,7 +11,7 @@ import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { ifThere } from "../../core/lifecycle/if-there.ts";
 import { CriError } from "../cri/client.ts";
 import type { ContainerConfig, Image, PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
-import { containerConfig } from "./containers/container-config.ts";
+import { containerConfig, sendable } from "./containers/container-config.ts";
 import { readEnvFile } from "./containers/env-file.ts";
 import { environmentOf } from "./containers/environment.ts";
 import { containerDevices, containerMounts, HOSTS_PATH, mountsImageSubPaths } from "./containers/mounts.ts";
@@ -77,7 +77,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const image = await step("ErrImagePull", () => ensureImage(context, start, { about, image: spec.container.image ?? "", policy: spec.container.imagePullPolicy }, signal));
   const { config } = await step("CreateContainerConfigError", () => configure(context, start, image, signal));
   const id = await starts.run(async () => {
-    const { container_id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
+    const { container_id = "" } = await step("CreateContainerError", async () => await cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config: sendable(config), sandbox_config: sandbox }, { signal }));
     events.event(about, "Normal", "Created", "Container created");
     context.placement.starts(pod, spec.container.name);
     await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id }, {}), container_id); // not given up half-way: the container would have failed, who is deleted has not

@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -5,6 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
+import { containerConfig, sendable } from "./container-config.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandAll, expandStrictly } from "./expansion.ts";
 import { resourceValue } from "./field-reference.ts";
@@ -81,7 +83,6 @@ test("the environment, and what is wrong with it", async () => {
   const env = await build({ envFrom: [{ prefix: "C_", configMapRef: { name: "cfg" } }, { configMapRef: { name: "none", optional: true } }], env: [{ name: "A", value: "$(C_a)$(KUBERNETES_SERVICE_HOST)" }, { name: "E", value: "" }] });
   expect(Object.fromEntries(env)).toEqual({ KUBERNETES_SERVICE_HOST: "10.0.0.1", C_a: "1", C_b: "2", A: "110.0.0.1", E: "" });
   expect(await from({ secretKeyRef: { name: "s", key: "pw" } })).toBe("s3cret");
-  expect(await from({ secretKeyRef: { name: "s", key: "bytes" } })).toBe("grpc: error while marshaling: string field contains invalid UTF-8");
   expect(await from({ secretKeyRef: { name: "s", key: "no" } })).toBe("couldn't find key no in Secret n/s");
   expect(await from({ configMapKeyRef: { name: "none", key: "a" } })).toBe(`configmap "none" not found`);
   expect(await from({ configMapKeyRef: { name: "none", key: "a", optional: true } })).toBeUndefined();
@@ -93,6 +94,23 @@ test("the environment, and what is wrong with it", async () => {
   expect(await from({ resourceFieldRef: { containerName: "e", resource: "limits.cpu" } })).toBe("container e not found");
   expect(await from({ resourceFieldRef: { resource: "limits.memory", divisor: "1Mi" } })).toBe("1024");
   expect(await from({ resourceFieldRef: { resource: "requests.cpu", divisor: "1m" } })).toBe("0");
+});
+
+test.each<[string, Uint8Array]>([
+  ["text", Buffer.from("aé€😀")], ["one byte", Buffer.of(0xff)], ["a character cut off", Buffer.of(0x61, 0xe2, 0x82)], ["bytes between characters", Buffer.of(0x80, 0xc3, 0xa9, 0xfe, 0xf0, 0x9f, 0x98, 0x80, 0xc3)],
+  ["what a surrogate would be", Buffer.of(0xed, 0xb2, 0x80)], ["a longer way to write a character", Buffer.of(0xc0, 0xaf)], ["all there are", Buffer.from(Array.from({ length: 256 }, (_, i) => i))],
+])("a variable has the bytes of its Secret: %s", async (_, bytes) => {
+  const objects: ObjectSource = {
+    configMap: async (__, name) => { throw notFound({ group: "", resource: "configmap" }, name); },
+    secret: async () => ({ apiVersion: "v1", kind: "Secret", metadata: { name: "s", uid: "", resourceVersion: "", creationTimestamp: "" }, data: { bytes: Buffer.from(bytes).toString("base64") } }),
+  };
+  const container = { name: "c", args: ["$(X)"], env: [{ name: "X", valueFrom: { secretKeyRef: { name: "s", key: "bytes" } } }, { name: "Y", value: "<$(X)>" }] };
+  const given = pod({ containers: [container] });
+  const environment = await environmentOf({ pod: given, container, podIps: [], hostIps: [], services: new Map(), objects, allocatable: {}, readFileKey: async () => undefined });
+  const config = containerConfig({ pod: given, container, restartCount: 0, imageId: "i", environment, mounts: [], devices: [], platform: {} });
+  expect(config.envs).toEqual([{ key: "X", value: Buffer.from(bytes) }, { key: "Y", value: Buffer.concat([Buffer.from("<"), bytes, Buffer.from(">")]) }]);
+  if (isUtf8(bytes)) expect(sendable(config).args).toEqual([Buffer.from(bytes).toString()]);
+  else expect(() => sendable(config)).toThrow("grpc: error while marshaling: string field contains invalid UTF-8");
 });
 
 test("a limit of nothing is none: what the container may use is then what its pod may, or its node has", () => {

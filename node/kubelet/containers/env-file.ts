@@ -6,6 +6,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
 import { join, sep } from "node:path";
 import { walk } from "../volumes/subpath.ts";
+import { textOfBytes } from "./byte-text.ts";
 
 /** Read anew for each variable: more than anybody writes by hand, twice what one may hold. */
 const FILE_BYTES_MAX = 256 * 1024;
@@ -73,7 +74,7 @@ function readWithin(root: string, path: string): string {
       if (!fstatSync(file).isFile()) throw new Error(`${path} is no regular file`);
       if (size > FILE_BYTES_MAX) throw new Error(`${path} has more than ${FILE_BYTES_MAX} bytes`);
       const bytes = Buffer.alloc(size);
-      return bytes.toString("utf8", 0, readSync(file, bytes, 0, size, 0));
+      return textOfBytes(bytes.subarray(0, readSync(file, bytes, 0, size, 0)));
     } finally {
       closeSync(file);
     }

@@ -3,9 +3,9 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables)
  */
-import { isUtf8 } from "node:buffer";
 import type { ConfigMap, Container, EnvVar, EphemeralContainer, ResourceFieldSelector, ResourceList, Secret } from "../../../core/api/gen/core.v1.ts";
 import { unlessMissing } from "../objects/unless-missing.ts";
+import { textOfBytes } from "./byte-text.ts";
 import { expand, lengthBudget } from "./expansion.ts";
 import { type FieldFacts, fieldValue, resourceValue } from "./field-reference.ts";
 
@@ -89,9 +89,4 @@ function containerOf({ containerName }: ResourceFieldSelector, { pod, container 
   return named;
 }
 
-/** Variables are text. Upstream finds out when it writes to the runtime; nothing is made of bytes that are none. */
-function decodeBase64(text: string): string {
-  const bytes = Buffer.from(text, "base64");
-  if (!isUtf8(bytes)) throw new Error("grpc: error while marshaling: string field contains invalid UTF-8");
-  return bytes.toString("utf8");
-}
+function decodeBase64(text: string): string { return textOfBytes(Buffer.from(text, "base64")); }

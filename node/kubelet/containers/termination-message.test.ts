@@ -30,6 +30,8 @@ test("last words", async () => {
     expect(await logged("F first", `F ${"a".repeat(40_000)}end`, "F last")).toBe(`${"a".repeat(2_039)}end\nlast\n`);
     expect(await logged(`P ${"a".repeat(16_384)}`, "F end")).toBe(`${"a".repeat(2_044)}end\n`);
     expect(await logged(...Array<string>(200).fill("F line"))).toBe("line\n".repeat(80));
+    expect(await logged(...Array.from({ length: 90 }, (_, i) => `F ${i + 1}`), "P last")).toBe(`${Array.from({ length: 79 }, (_, i) => `${i + 12}\n`).join("")}last`);
+    expect(await logged(...Array<string>(81).fill("P x"))).toBe("x".repeat(80)); // parts of a line that the runtime has cut are lines of its file
     writeFileSync(file, "x".repeat(5000));
     expect((await words("File")).length).toBe(4096);
     expect(await words("File", { path: join(directory, "none") })).toBe("");

@@ -29,10 +29,10 @@ async function endOfLog(path: string): Promise<string> {
   try {
     const { text: end, isCut } = await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * HEAD_BYTES + LINE_BYTES_MAX);
     const [first = "", ...rest] = end.split("\n");
-    const whole = rest.map(contentOf).join("");
-    const isEnough = !isCut || rest.length > LOG_LINES_MAX || Buffer.byteLength(whole) >= LOG_BYTES_MAX;
-    const text = `${contentOf(first) || (isEnough ? "" : `${first}\n`)}${whole}`; // of a line without end there is only its end
-    return tail(text.split("\n").slice(-LOG_LINES_MAX - 1).join("\n"), LOG_BYTES_MAX);
+    const whole = rest.slice(-LOG_LINES_MAX - 1).map(contentOf).join(""); // what follows the last line's end, too: nothing, or a line that is just being written
+    if (rest.length > LOG_LINES_MAX) return tail(whole, LOG_BYTES_MAX);
+    const isEnough = !isCut || Buffer.byteLength(whole) >= LOG_BYTES_MAX;
+    return tail(`${contentOf(first) || (isEnough ? "" : `${first}\n`)}${whole}`, LOG_BYTES_MAX); // of a line without end there is only its end
   } catch (error) {
     return `Error on reading termination message from logs: ${(error as Error).message}`;
   }

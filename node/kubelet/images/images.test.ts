@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentEvents } from "../../../core/client/events.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
-import type { Cri } from "../../cri/client.ts";
+import { type Cri, CriError, type CriErrorCode } from "../../cri/client.ts";
 import { globMatches } from "./host-glob.ts";
 import { fullName, repositoryOf, withDefaultTag } from "../../cri/image-name.ts";
 import { credentialsFor, keyMatches, parseDockerConfig } from "./keyring.ts";
@@ -86,6 +86,20 @@ test("a failed pull is told, and then waited for", async () => {
     `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Normal BackOff Back-off pulling image "x:1"`,
     `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Warning ErrImageNeverPull Container image "x:1" is not present with pull policy of Never`,
   ]);
+});
+
+test.each<[string, string, string, string]>([
+  ["Unknown", "failed to resolve reference", "failed to resolve reference", "ErrImagePull: failed to resolve reference"],
+  ["NotFound", "no such image", "rpc error: code = NotFound desc = no such image", "ErrImagePull: rpc error: code = NotFound desc = no such image"],
+  ["Unknown", "RegistryUnavailable: it sleeps", "RegistryUnavailable: it sleeps", "RegistryUnavailable: image pull failed for x:1 because the registry is unavailable: it sleeps"],
+  ["Unknown", "SignatureValidationFailed: whose?", "SignatureValidationFailed: whose?", "SignatureValidationFailed: image pull failed for x:1 because the signature validation failed: whose?"],
+])("what the runtime says of a pull with code %s and %j is told in its own words", async (code, detail, told, failure) => {
+  const said: string[] = [];
+  const cri = { call: async (method: string) => { throw new CriError({ method, code: code as CriErrorCode, detail }); } } as unknown as Cri;
+  const puller = imagePuller({ cri, clock: systemClock, events: { event: (_about, _type, _reason, message) => void said.push(message) }, serialize: true });
+  const request = { pod: { metadata: { uid: "u" } }, image: "x:1", policy: "Always", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
+  expect(await puller.ensure(request, new AbortController().signal).catch((error: unknown) => `${(error as { reason: string }).reason}: ${(error as Error).message}`)).toBe(failure);
+  expect(said.at(-1)).toBe(`Failed to pull image "x:1": ${told}`);
 });
 
 test("a pull that succeeds between two that fail does not make the wait short again, ten minutes of peace do", async () => {

@@ -12,7 +12,7 @@ import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { Places } from "../../../core/lifecycle/places.ts";
-import type { Cri } from "../../cri/client.ts";
+import { type Cri, CriError } from "../../cri/client.ts";
 import type { PullCredential, PullRecords } from "./pull-records.ts";
 import type { Image, PodSandboxConfig } from "../../cri/gen/runtime.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
@@ -96,7 +96,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
         if (signal.aborted) break;
       }
     }
-    throw new Error(aggregate(errors.map(({ message }) => message)), { cause: errors.at(-1) });
+    throw new Error(aggregate(errors.map(refusalText)), { cause: errors.at(-1) });
   }
 
   async function pull(image: string, request: ImageRequest, signal: AbortSignal): Promise<Image> {
@@ -212,6 +212,9 @@ function parsed({ image, about }: ImageRequest, events: EventRecorder): string {
     throw new ImageError("InvalidImageName", message, { cause });
   }
 }
+
+/** Without the code where that says nothing: what the runtime knows by a name of its own begins with that name. Source: kubernetes v1.36 staging/src/k8s.io/cri-client/pkg/remote_image.go (pullImageV1) */
+function refusalText(error: Error): string { return error instanceof CriError && error.code === "Unknown" ? error.detail : error.message; }
 
 function failureOf(image: string, detail: string, cause: unknown): ImageError {
   for (const [reason, why] of [["RegistryUnavailable", "the registry is unavailable"], ["SignatureValidationFailed", "the signature validation failed"]] as const) {

@@ -27,6 +27,8 @@ export interface StatusFacts {
   /** Containers that ran before the kubelet did keep what was said of them until their probes speak. */
   readonly kubeletStartedMs: number;
   readonly nowMs: number;
+  /** Nothing of the pod is started any more. */
+  readonly terminal?: boolean | undefined;
   /** How the devices of a container are. */
   readonly health?: ((container: string) => readonly ResourceStatus[]) | undefined;
   /** All containers begin anew: those that are missing were taken away for it. */
@@ -143,9 +145,9 @@ function stateOf(facts: StatusFacts, seen: RuntimeContainer, old: ContainerStatu
 }
 
 /** A container that should run and does not shows why. */
-function withWaiting({ pod, waiting }: StatusFacts, { kind, container }: { kind: ContainerKind; container: Container | EphemeralContainer }, status: ContainerStatus, newest: RuntimeContainer | undefined): ContainerStatus {
+function withWaiting({ pod, waiting, terminal }: StatusFacts, { kind, container }: { kind: ContainerKind; container: Container | EphemeralContainer }, status: ContainerStatus, newest: RuntimeContainer | undefined): ContainerStatus {
   const why = waiting.get(container.name);
-  if (!why) return status;
+  if (!why || (terminal && !newest && status.state?.terminated)) return status; // it was told that it has ended
   if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status; // of a sidecar, too, which starts again
   if (!shouldStart(pod, { kind, container }, newest)) return status;
   const lastState = status.state?.terminated ? status.state : status.lastState;

@@ -68,7 +68,7 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
     conditions: mergeConditions(facts, conditionsOf({ pod, phase, init, containers, sandboxReady: !sandboxChange(pod, runtime.sandboxes).changed,
       wasInitialized: isConditionTrue(before.conditions, "Initialized"), restartingAll: restartingAll && runtime.containers.length > 0 })),
     startTime: before.startTime ?? pod.status?.startTime ?? timestamp(nowMs), qosClass: qosClass(pod), ...addresses(facts, phase),
-    containerStatuses: containers, ...resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined),
+    containerStatuses: containers, ...(isTerminalPhase(phase) && before.resources ? toldResources(before) : resourcesOf(pod, phase === "Running" ? facts.cgroup : undefined)),
   };
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
@@ -84,6 +84,11 @@ function endedWell({ pod, before, terminal, failure }: PodStatusFacts, phase: Po
   return isOurs && terminal && phase === "Succeeded" && (pod.spec.restartPolicy ?? "Always") === "Always";
 }
 
+/** An ended pod keeps what it had while it ran. */
+function toldResources({ resources, allocatedResources }: PodStatus): Pick<PodStatus, "resources" | "allocatedResources"> {
+  return { resources, ...(allocatedResources ? { allocatedResources } : {}) };
+}
+
 /** Of the pod as a whole. `cgroup`: what it really has, while it runs. */
 function resourcesOf(pod: Pod, cgroup: CgroupLimits | undefined): Pick<PodStatus, "resources" | "allocatedResources"> {
   const own = pod.spec.resources;
@@ -91,10 +96,9 @@ function resourcesOf(pod: Pod, cgroup: CgroupLimits | undefined): Pick<PodStatus
   const allocatedResources = texts(requests);
   if (!cgroup) return { resources: { ...own, ...named("requests", allocatedResources), ...named("limits", texts(podLimits(pod))) }, ...named("allocatedResources", allocatedResources) };
   const { cpuShares, cpuQuotaUs, cpuPeriodUs, memoryBytes } = cgroup;
-  const bound = { cpu: cpuQuotaUs !== undefined, memory: memoryBytes !== undefined };
   const granted = {
     ...own, ...named("requests", texts(requests, (name) => name === "cpu" || name === "memory" || own?.requests?.[name] !== undefined)),
-    ...named("limits", texts(podLimits(pod), (name) => bound[name as "cpu" | "memory"] || own?.limits?.[name] !== undefined)),
+    ...named("limits", texts(podLimits(pod), (name) => name === "cpu" || name === "memory" || own?.limits?.[name] !== undefined)),
   };
   return { resources: actualResources(granted, { cpu_shares: cpuShares ?? 0, cpu_quota: cpuQuotaUs ?? 0, cpu_period: cpuPeriodUs ?? 0, memory_limit_in_bytes: memoryBytes ?? 0 }), ...named("allocatedResources", allocatedResources) };
 }

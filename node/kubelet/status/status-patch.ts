@@ -16,7 +16,7 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
   const patch: Patch = {};
   function compare(key: keyof PodStatus): void {
     if (key === "conditions" || (same(before[key], after[key]) && !(key === "resources" && key in before !== key in after))) return;
-    if (after[key] !== undefined || OURS.has(key)) patch[key] = after[key] ?? null;
+    if (after[key] !== undefined || OURS.has(key)) patch[key] = MERGED.has(key) ? merged(before[key], after[key]) : after[key] ?? null;
   }
   for (const key in before) compare(key as keyof PodStatus);
   for (const key in after) if (!(key in before)) compare(key as keyof PodStatus);
@@ -30,6 +30,17 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
 
 /** Fields the kubelet may remove again. nominatedNodeName, resize … belong to others. */
 const OURS: ReadonlySet<string> = new Set(["message", "reason", "podIP", "podIPs", "ephemeralContainerStatuses", "initContainerStatuses"]);
+
+/** Those that the server puts into what is there, key by key. */
+const MERGED: ReadonlySet<string> = new Set(["resources", "allocatedResources"] satisfies (keyof PodStatus)[]);
+
+/** What has to be put into `before` to make it `after`. */
+function merged(before: unknown, after: unknown): unknown {
+  if (after === undefined) return null;
+  if (typeof before !== "object" || typeof after !== "object" || before === null || after === null) return after;
+  const [old, now] = [before as Patch, after as Patch];
+  return Object.fromEntries([...new Set([...Object.keys(old), ...Object.keys(now)])].map((key) => [key, merged(old[key], now[key])]));
+}
 
 /** Shared with others: ours to say only as the pod ends. Saying it again later would be a quarrel with who has taken it back. */
 const DISRUPTION = "DisruptionTarget";

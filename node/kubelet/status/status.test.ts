@@ -103,6 +103,16 @@ test("addresses, times and history", () => {
   expect(unseen.containerStatuses?.[0]).toMatchObject({ restartCount: 3, lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
 });
 
+test("of a container that never started its pod's end is told once, whatever it waited for", () => {
+  const more: More = { terminal: true, failure: { reason: "DeadlineExceeded", message: "late", deadline: true }, waiting: [["i1", { reason: "ImagePullBackOff", message: "no" }], ["app", { reason: "ErrImagePull", message: "no" }]] };
+  for (const spec of [{}, { initContainers: [container("i1")] }]) {
+    const first = statusOf(spec, runtime(""), more);
+    const ended = [...(first.initContainerStatuses ?? []), ...(first.containerStatuses ?? [])][0];
+    expect(ended).toMatchObject({ lastState: {}, state: { terminated: { reason: "ContainerStatusUnknown" } } });
+    expect(statusOf(spec, runtime(""), { ...more, before: first })).toEqual(first);
+  }
+});
+
 test("a pod in the node's network has the address that the node has now, and keeps the one it ended with", () => {
   const before = { podIP: "172.16.0.9", podIPs: [{ ip: "172.16.0.9" }] };
   const ips = (seen: string, more: More = {}) => statusOf({ hostNetwork: true, restartPolicy: "Never" }, runtime(seen), { before, ...more }).podIPs;
@@ -126,6 +136,25 @@ test("while a pod runs, what it has as a whole is what binds it, not what it was
   expect(statusOf({ resources: given }, runtime(""), { cgroup }).resources).toEqual(given);
   const containers = [container("app", { resources: { requests: { "ephemeral-storage": "1Gi" }, limits: { cpu: "1" } } }), container("b")];
   expect(statusOf({ containers }, runtime("app=running b=running"), { cgroup: { cpuShares: 1024 } })).toMatchObject({ resources: { requests: { cpu: "1" } }, allocatedResources: { cpu: "1", "ephemeral-storage": "1Gi" } });
+});
+
+test("a limit that does not bind the pod as a whole is told, too, and of others than processor and memory none while it runs; what is told no more is taken away", () => {
+  const spec: Partial<Pod["spec"]> = { containers: [container("app", { resources: { limits: { memory: "64Mi", "ephemeral-storage": "4Mi" } } }), container("b")] };
+  const before = statusOf(spec, runtime(""));
+  const after = statusOf(spec, runtime("app=running b=running"), { before, cgroup: { cpuShares: 2 } });
+  expect([before.resources, after.resources]).toEqual([
+    { requests: { memory: "64Mi", "ephemeral-storage": "4Mi" }, limits: { memory: "64Mi", "ephemeral-storage": "4Mi" } }, { requests: { memory: "64Mi" }, limits: { memory: "64Mi" } },
+  ]);
+  expect(statusPatch("u", before, after)).toMatchObject({ status: { resources: { requests: { memory: "64Mi", "ephemeral-storage": null }, limits: { memory: "64Mi", "ephemeral-storage": null } } } });
+  expect(statusPatch("u", before, { ...after, resources: {} })).toMatchObject({ status: { resources: { requests: null, limits: null } } });
+});
+
+test("what a pod as a whole had is told of it when it has ended, too", () => {
+  const spec: Partial<Pod["spec"]> = { restartPolicy: "Never", containers: [container("app", { resources: { requests: { cpu: "1", "example.com/dongle": "1" }, limits: { "example.com/dongle": "1" } } })] };
+  const running = statusOf(spec, runtime("app=running"), { cgroup: { cpuShares: 1024 } });
+  expect(running.resources).toEqual({ requests: { cpu: "1" } });
+  const { phase, resources, allocatedResources } = statusOf(spec, runtime("app=exited:0"), { before: running });
+  expect({ phase, resources, allocatedResources }).toEqual({ phase: "Succeeded", resources: running.resources, allocatedResources: running.allocatedResources });
 });
 
 test("what was never taken in has no containers, not even after a restart: clients show its reason", () => {
