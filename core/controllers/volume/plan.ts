@@ -131,10 +131,12 @@ export function reclaimFailure(volume: Volume): Said | undefined {
   if (driver || policy === "Retain") return undefined;
   if (policy === "Recycle") return warning("VolumeFailedRecycle", "No recycler plugin found for the volume!");
   if (policy !== "Delete") return warning("VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
-  if (csi !== undefined || (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) || hasFinalizer(volume, DRIVER_FINALIZER)) return undefined;
+  if (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) return undefined;
+  if (provisioner !== "" && !RECYCLED.includes(provisioner)) return warning("VolumeFailedDelete", `no volume plugin matched name: ${provisioner}`); // whatever it is made of
+  if (provisioner === "" && (csi !== undefined || hasFinalizer(volume, DRIVER_FINALIZER))) return undefined;
   if (hostPath !== undefined && !/^\/tmp\/.+/.test(hostPath.path)) return warning("VolumeFailedDelete", `host_path deleter only supports /tmp/.+ but received provided ${hostPath.path}`);
-  if (provisioner === "") return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no ${hostPath || nfs ? "deletable " : ""}volume plugin matched`);
-  return warning("VolumeFailedDelete", RECYCLED.includes(provisioner) ? "no deletable volume plugin matched" : `no volume plugin matched name: ${provisioner}`);
+  if (provisioner !== "") return warning("VolumeFailedDelete", "no deletable volume plugin matched");
+  return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no ${hostPath || nfs ? "deletable " : ""}volume plugin matched`);
 }
 
 /** What upstream has a plug-in for that does more than mount. Source: kubernetes v1.36 cmd/kube-controller-manager/app/plugins.go ProbeProvisionableRecyclableVolumePlugins */

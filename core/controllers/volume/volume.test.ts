@@ -96,6 +96,8 @@ test.each([
   ["Delete", { source: { hostPath: { path: "/data" } } }, "host_path deleter only supports /tmp/.+ but received provided /data"],
   ["Delete", { source: { nfs: { server: "s", path: "/" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
+  ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" }, source: { csi: { driver: "x.io", volumeHandle: "h" } } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
+  ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" }, source: { hostPath: { path: "/data" } } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" } }, undefined],
   ["Recycle", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" } }, undefined],
   ["Recycle", {}, "No recycler plugin found for the volume!"],
