@@ -37,10 +37,10 @@ const MERGED: ReadonlySet<string> = new Set(["resources", "allocatedResources"] 
 /** What has to be put into `before` to make it `after`. */
 function merged(before: unknown, after: unknown): unknown {
   if (after === undefined) return null;
-  if (typeof before !== "object" || typeof after !== "object" || before === null || after === null) return after;
-  const [old, now] = [before as Patch, after as Patch];
-  return Object.fromEntries([...new Set([...Object.keys(old), ...Object.keys(now)])].map((key) => [key, merged(old[key], now[key])]));
+  return isMap(before) && isMap(after) ? Object.fromEntries(Object.keys({ ...before, ...after }).map((key) => [key, merged(before[key], after[key])])) : after;
 }
+
+function isMap(value: unknown): value is Patch { return typeof value === "object" && value !== null && !Array.isArray(value); }
 
 /** Shared with others: ours to say only as the pod ends. Saying it again later would be a quarrel with who has taken it back. */
 const DISRUPTION = "DisruptionTarget";

@@ -79,7 +79,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   async function one(pod: Pod, volume: Volume, { signal, nested }: Pick<SetUpCall, "signal" | "nested">): Promise<ReadyVolume> {
     const key = `${pod.metadata.uid}/${volume.name}`;
     const failed = failures.get(key);
-        const startMs = clock.uptimeMs();
+    const startMs = clock.uptimeMs();
     if (failed && startMs < failed.untilMs) throw new VolumesNotReady(failed.message, failed.untilMs - startMs);
     let plugin = pluginOf(volume);
     const looked = (failed: boolean): void => { if (plugin !== undefined) metrics.setUp(pod.metadata.uid, volume, { plugin, seconds: (clock.uptimeMs() - startMs) / 1000, failed }); };
