@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { breather } from "./breather.ts";
+import { breather, breathers } from "./breather.ts";
 
 test("work goes on until its slice is used up; then what waits has its turn", async () => {
   let nowMs = 0;
@@ -45,4 +45,28 @@ test("of several whose work takes a slice and more, each lets others have their 
     }
   }));
   expect(worked.filter(Boolean)).toEqual(Array.from({ length: 20 }, () => 1));
+});
+
+test("of many that come and go only one works in a turn, and what is short does not wait for all that is long", async () => {
+  let upMs = 0, others = 0, isOver = false;
+  const begun = breathers({ uptimeMs: () => upMs });
+  const worked: number[] = []; // by turns that others had before
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  setImmediate(turn);
+  begun();
+  upMs = 50; // that has taken all of the slice
+  const work = async (slices: number): Promise<number> => {
+    const breathe = begun();
+    for (let i = 0; i < slices; i++) {
+      await breathe();
+      upMs += 50;
+      worked[others] = (worked[others] ?? 0) + 1;
+    }
+    return others;
+  };
+  const long = Array.from({ length: 20 }, () => work(10));
+  const [short, ended] = await Promise.all([work(1), Promise.all(long)]);
+  isOver = true;
+  expect(worked.filter((times) => times > 1)).toEqual([]);
+  expect(short).toBeLessThan(Math.min(...ended) / 2);
 });

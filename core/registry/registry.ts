@@ -55,7 +55,12 @@ interface Deps {
   readonly ruleMeter?: RuleMeter | undefined;
 }
 
-interface Rows { readonly all: readonly ResourceRow[]; readonly byVersion: ReadonlyMap<string, readonly ResourceRow[]> }
+interface Rows {
+  readonly all: readonly ResourceRow[];
+  readonly byVersion: ReadonlyMap<string, readonly ResourceRow[]>;
+  /** By their names in the plural: of versions that are not served, too. */
+  readonly known: ReadonlyMap<string, readonly ResourceRow[]>;
+}
 
 export class Registry {
   readonly #deps: Deps;
@@ -110,9 +115,8 @@ export class Registry {
     return this.#served.get(key) ?? this.#withheld.get(key);
   }
 
-  knownRows(): readonly ResourceRow[] {
-    return [...this.rows(), ...[...this.#withheld.values()].map(({ row }) => row)];
-  }
+  /** Those of that name in all groups, also of versions that are not served. Each webhook and policy asks for them with each write. */
+  knownRowsNamed(plural: string): readonly ResourceRow[] { return this.#rowsNow.known.get(plural) ?? []; }
 
   rows(): readonly ResourceRow[] { return this.#rowsNow.all; }
 
@@ -122,7 +126,8 @@ export class Registry {
   get #rowsNow(): Rows {
     if (this.#rows) return this.#rows;
     const all = [...this.#served.values()].map(({ row }) => row);
-    return (this.#rows = { all, byVersion: Map.groupBy(all, formatApiVersion) });
+    const known = [...all, ...[...this.#withheld.values()].map(({ row }) => row)];
+    return (this.#rows = { all, byVersion: Map.groupBy(all, formatApiVersion), known: Map.groupBy(known, ({ plural }) => plural) });
   }
 
   served(): Iterable<ServedResource> {

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import { once } from "node:events";
+import type { ServerResponse } from "node:http";
 import * as http2 from "node:http2";
 import { request as ask } from "node:https";
 import type { Readable } from "node:stream";
@@ -15,8 +16,10 @@ import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { Answer, WatchItem } from "./answer.ts";
 import { BlockPool } from "./block-pool.ts";
+import { BodySender } from "./body-sender.ts";
 import { framedInPlace, CHUNK_ROOM } from "./chunk-frames.ts";
 import { httpFront } from "./http.ts";
+import type { EventBatch } from "./respond.ts";
 
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
@@ -57,6 +60,17 @@ test("what watches begin with arrives whole, however slowly it is read, though i
   client.destroy();
   const expected = `${entries.map((entry) => `{"type":"ADDED","object":${entry.json().toString()}}\n`).join("")}{"type":"MODIFIED","object":${entries[7]!.json().toString()}}\n`;
   for (const text of texts) expect(text === expected).toBe(true);
+});
+
+test("before each part of what a watch begins with, and before a large event, others have their turn, however much the client takes at once", async () => {
+  const written: Uint8Array[] = [];
+  const response = { req: { httpVersionMajor: 1, httpVersion: "1.0" }, write: (bytes: Uint8Array, done?: () => void) => { written.push(Buffer.from(bytes)); done?.(); }, end: () => undefined, writableLength: 0 } as unknown as ServerResponse;
+  const long = Buffer.alloc(40_000, "-");
+  async function* batches(): AsyncIterable<EventBatch> { yield* [[long], [long], long, long.subarray(0, 10), [long.subarray(0, 10)]]; }
+  const before: number[] = [];
+  await new BodySender(() => () => void before.push(written.length)).sendEvents(response, { batches: batches(), encode: (batch) => batch }, new AbortController().signal);
+  expect(before).toEqual([0, 1, 2]);
+  expect(written.map(({ length }) => length)).toEqual([40_000, 40_000, 40_000, 10, 10]);
 });
 
 test("HTTP/1.0 keeps its connection if it asks for that and an answer's end is known", async () => {

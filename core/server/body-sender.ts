@@ -8,6 +8,7 @@ import { Socket } from "node:net";
 import type { Writable } from "node:stream";
 import { createGzip, gzipSync } from "node:zlib";
 import { assemble, BLOCK_BYTES, blocks, lengthOf, type Piece } from "../api/codec/pieces.ts";
+import type { Breathe } from "../lifecycle/breather.ts";
 import { until } from "../lifecycle/until.ts";
 import { BlockPool } from "./block-pool.ts";
 import { CHUNK_ROOM, ChunkFrames, framedInPlace } from "./chunk-frames.ts";
@@ -36,6 +37,10 @@ export class BodySender {
   readonly #frames = new ChunkFrames();
   readonly #blocks = new BlockPool(BLOCK_BYTES, BLOCKS_KEPT_MAX);
   readonly #gzipBlocks = new BlockPool(GZIP_BLOCK_BYTES, GZIP_BLOCKS_KEPT_MAX);
+  readonly #breathers: () => Breathe;
+
+  /** A socket takes whatever it is given, so what a hundred watches begin with, or are told of a large object, would be one piece of work: its parts take turns. */
+  constructor(breathers: () => Breathe) { this.#breathers = breathers; }
 
   async send(request: ServerRequest, response: ServerResponse, { status, contentType, body, length = lengthOf(body) }: Encoded, signal: AbortSignal): Promise<void> {
     setStatus(response, status);
@@ -61,10 +66,12 @@ export class BodySender {
 
   /** Until there are no more, or `signal` aborts. */
   async sendEvents<T>(response: ServerResponse, { batches, encode }: { readonly batches: AsyncIterable<T>; encode(batch: T): EventBatch }, signal: AbortSignal): Promise<void> {
-    const { out, write } = streamOf(response, this.#frames);
+    const { out, write } = streamOf(response, this.#frames), breathe = this.#breathers();
     for await (const items of batches) {
       const batch = encode(items);
       const length = batch instanceof Uint8Array ? batch.length : lengthOf(batch);
+      if (length > EVENTS_AT_ONCE_BYTES_MAX) await breathe();
+      if (signal.aborted) break;
       if (batch instanceof Uint8Array) write(batch);
       else if (length <= EVENTS_AT_ONCE_BYTES_MAX) write(assemble(batch, length));
       else await this.#sendManyEvents(response, batch, signal);

@@ -51,3 +51,17 @@ test.each(["/api", "/apis", "/apis/apps", "/apis/apps/v1"])("%s is laid out for 
   const told = async (agent: string): Promise<string> => Buffer.from(((await paths({ method: "GET", path, query: new URLSearchParams(), header: (name: string) => (name === "user-agent" ? agent : undefined) } as unknown as ServerRequest, ANONYMOUS)) as { body: Uint8Array }).body).toString();
   expect([(await told("curl/8.5")).startsWith('{\n  "kind": '), (await told("kubectl/v1.36")).startsWith('{"kind":')]).toEqual([true, true]);
 });
+
+test("of one group after the other is told without going through all resources again, until there are others", async () => {
+  let looked = 0, changes = 0;
+  const rows = () => { looked++; return builtInResources.rows(); };
+  const told = discoveryPaths({ rows, rowsOf: () => [], get changes() { return changes; } } as unknown as Registry, "127.0.0.1:6443");
+  const groups = async () => { for (const path of ["/apis/apps", "/apis/batch", "/apis"]) await told({ method: "GET", path, query: new URLSearchParams(), header: () => undefined } as unknown as ServerRequest, ANONYMOUS); };
+  await groups();
+  const once = looked;
+  await groups();
+  expect(looked).toBe(once);
+  changes++;
+  await groups();
+  expect(looked).toBe(2 * once);
+});

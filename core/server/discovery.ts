@@ -24,11 +24,20 @@ export type Foreign = Pick<Aggregation, "changes" | "versions" | "priorityOf">;
 export function discoveryPaths(registry: Registry, serverAddress: string, foreign?: Foreign): PathHandler {
   const aggregated = new Map<string, { changes: number; document: object; etag: string }>();
 
+  let own: { readonly changes: number; readonly versions: ReturnType<typeof allVersions> } | undefined;
+
+  /** An autoscaler asks for a group each time that it looks, and there may be hundreds of either. */
+  function versionsNow(): ReturnType<typeof allVersions> {
+    const changes = registry.changes + (foreign?.changes ?? 0);
+    if (own?.changes !== changes) own = { changes, versions: allVersions(registry, foreign) };
+    return own.versions;
+  }
+
   function groupDiscovery(core: boolean): { document: object; etag: string } {
     const known = aggregated.get(String(core));
     const changes = registry.changes + (foreign?.changes ?? 0);
     if (known?.changes === changes) return known;
-    const versions = allVersions(registry, foreign).filter(({ group }) => (group === "") === core);
+    const versions = versionsNow().filter(({ group }) => (group === "") === core);
     const document = groupDiscoveryList(versions.map((version) => ({ rows: registry.rowsOf(version), ...version })));
     const made = { changes, document, etag: etagOf(document) };
     aggregated.set(String(core), made);
@@ -56,11 +65,11 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
         const contentType = MEDIA_TYPES[output.encoding] + AGGREGATED_PARAMETERS;
         return request.header("if-none-match") === etag ? { type: "raw", status: 304, headers, body: "" } : { ...raw(encoded(output, document), contentType, 200, headers), document };
       }
-      return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
+      return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(versionsNow().filter((served) => served.group !== "")));
     }
     if (root === "api") return version === undefined ? resources(request, registry, { group: "", version: group }) : undefined;
     if (version !== undefined) return resources(request, registry, { group, version });
-    const found = apiGroup(allVersions(registry, foreign), group);
+    const found = apiGroup(versionsNow(), group);
     return found && answer(request, found);
   }
 }

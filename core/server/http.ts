@@ -8,7 +8,7 @@ import type { Duplex, Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
 import { lengthOf, type Piece } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
-import { type Breathe, breather } from "../lifecycle/breather.ts";
+import { type Breathe, breathers } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { cutOff } from "../net/cut-off.ts";
 import type { Connection } from "../net/connections.ts";
@@ -39,7 +39,12 @@ interface Deps {
   readonly cbor?: boolean;
 }
 
-interface Front extends Deps { readonly events: EventBytes; readonly bodies: BodySender }
+interface Front extends Deps {
+  readonly events: EventBytes;
+  readonly bodies: BodySender;
+  /** Long answers, which a hundred clients may ask for at once, share what time there is. */
+  readonly breathers: () => Breathe;
+}
 
 /** The two functions an HttpsServer calls. */
 export interface HttpFront {
@@ -48,7 +53,8 @@ export interface HttpFront {
 }
 
 export function httpFront(given: Deps): HttpFront {
-  const deps: Front = { ...given, events: new EventBytes(), bodies: new BodySender() };
+  const begun = breathers(given.clock);
+  const deps: Front = { ...given, events: new EventBytes(), bodies: new BodySender(begun), breathers: begun };
   const requests = new RequestSignals(given.stopping);
   return {
     request(request, response, connection) {
@@ -130,12 +136,12 @@ function describeOf({ columnTexts, log }: Front, asked: ServerRequest): Promise<
   return columnTexts().catch((error: unknown) => void log.warn("what describes the columns of Tables cannot be read", { error }));
 }
 
-async function send(answer: Answer, how: Presentation, response: ServerResponse, { bodies, clock }: Pick<Front, "bodies" | "clock">, signal: AbortSignal): Promise<void> {
+async function send(answer: Answer, how: Presentation, response: ServerResponse, { bodies, clock, breathers: begun }: Pick<Front, "bodies" | "clock" | "breathers">, signal: AbortSignal): Promise<void> {
   switch (answer.type) {
     case "object":
     case "list": {
       const beganMs = answer.sending ? clock.uptimeMs() : 0;
-      const { status, contentType, body } = answer.type === "list" ? await encodeList(answer, how, breather(clock)) : encodeObject(answer, how);
+      const { status, contentType, body } = answer.type === "list" ? await encodeList(answer, how, begun()) : encodeObject(answer, how);
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
       const length = lengthOf(body);
@@ -158,7 +164,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       if (passedOn) return sendPassedOn(answer, { ...passedOn, isHead: how.request.method === "HEAD" }, { response, clock, signal });
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
       if (isSlowly(body)) {
-        const pieces = await taken(body, breather(clock), signal);
+        const pieces = await taken(body, begun(), signal);
         return pieces && bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "", body: pieces }, signal);
       }
       if (typeof body === "string" || body instanceof Uint8Array)

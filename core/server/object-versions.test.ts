@@ -31,6 +31,7 @@ test("a version that is not served is one webhooks may ask for", async () => {
   const versions = objectVersions(registry);
   const v1 = { group: "ops.io", version: "v1", resource: "boxes" }, v2 = { ...v1, version: "v2" };
   expect([...versions.equivalents(v1)]).toEqual([v2]);
+  expect(registry.knownRowsNamed("boxes").map(({ version }) => version)).toEqual(["v1", "v2"]); // and none of other names is looked at
   expect(versions.kindOf(v2, "")).toEqual({ group: "ops.io", version: "v2", kind: "Box" });
   expect(await versions.shown({ apiVersion: "ops.io/v1", kind: "Box", metadata: { name: "b" } } as ApiObject, v2, signal)).toMatchObject({ apiVersion: "ops.io/v2" });
   expect(registry.find("ops.io", "v2", "boxes")).toBeUndefined();

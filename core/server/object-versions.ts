@@ -14,8 +14,8 @@ export function objectVersions(registry: Registry): ObjectVersions {
   const servedOf = ({ group, version, resource }: GroupVersionResource): ServedResource | undefined => registry.known(group, version, resource);
   return {
     *equivalents({ group, version, resource }) {
-      for (const row of registry.knownRows()) {
-        if (row.plural !== resource || (row.group === group && row.version === version)) continue;
+      for (const row of registry.knownRowsNamed(resource)) {
+        if (row.group === group && row.version === version) continue;
         if (row.group === group || areOne(resource, group, row.group)) yield { group: row.group, version: row.version, resource };
       }
     },

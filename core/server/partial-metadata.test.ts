@@ -4,6 +4,7 @@ import { assemble } from "../api/codec/pieces.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
 import { protobufWatchPieces } from "../api/codec/watch-frames.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
+import { atOnce } from "../lifecycle/breather.ts";
 import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { ListAnswer } from "./answer.ts";
@@ -24,8 +25,8 @@ test.each(["encoded by itself", "cut out of the object's own message, where that
     entry.forget();
     entry.protobuf((object) => protobufCodec.encodeMessage(POD, object));
   }
-  expect(assemble(metadataList(answer, "protobuf", "v1")).equals(protobufCodec.encode({ ...list, items: partial } as never))).toBe(true);
-  expect(assemble(metadataList(answer, "json", "v1")).toString()).toBe(`${jsonText({ ...list, items: partial })}\n`);
+  expect(assemble(atOnce(metadataList(answer, "protobuf", "v1"))).equals(protobufCodec.encode({ ...list, items: partial } as never))).toBe(true);
+  expect(assemble(atOnce(metadataList(answer, "json", "v1"))).toString()).toBe(`${jsonText({ ...list, items: partial })}\n`);
   for (const [i, entry] of entries.entries()) {
     expect(assemble(metadataEvent("ADDED", { served, entry }, "json", "v1")).toString()).toBe(`${jsonText({ type: "ADDED", object: partial[i]! })}\n`);
     expect(assemble(metadataEvent("ADDED", { served, entry }, "protobuf", "v1")).equals(assemble(protobufWatchPieces("ADDED", [protobufCodec.encode(partial[i]!)])))).toBe(true);
@@ -34,13 +35,13 @@ test.each(["encoded by itself", "cut out of the object's own message, where that
 
 test("an empty list: Go's null as JSON, nothing as protobuf", () => {
   const none = { ...answer, entries: [] };
-  expect(assemble(metadataList(none, "json", "v1")).toString()).toBe(`${jsonText({ ...list, items: null })}\n`);
-  expect(assemble(metadataList(none, "protobuf", "v1")).equals(protobufCodec.encode({ ...list, items: [] } as never))).toBe(true);
+  expect(assemble(atOnce(metadataList(none, "json", "v1"))).toString()).toBe(`${jsonText({ ...list, items: null })}\n`);
+  expect(assemble(atOnce(metadataList(none, "protobuf", "v1"))).equals(protobufCodec.encode({ ...list, items: [] } as never))).toBe(true);
 });
 
 test("the generation of a DaemonSet's template is no part of its metadata alone", () => {
   const set = (annotations: object) => new Cached("d", { kind: "DaemonSet", apiVersion: "apps/v1", metadata: { name: "d", annotations } } as never, 1);
-  const shown = (annotations: object, encoding: "json" | "protobuf" = "json") => assemble(metadataList({ ...answer, entries: [set({ "deprecated.daemonset.template.generation": "1", ...annotations })] }, encoding, "v1"));
+  const shown = (annotations: object, encoding: "json" | "protobuf" = "json") => assemble(atOnce(metadataList({ ...answer, entries: [set({ "deprecated.daemonset.template.generation": "1", ...annotations })] }, encoding, "v1")));
   expect(JSON.parse(shown({}).toString()).items[0].metadata).toEqual({ name: "d" });
   expect(JSON.parse(shown({ a: "b" }).toString()).items[0].metadata).toEqual({ name: "d", annotations: { a: "b" } });
   expect(shown({ a: "b" }, "protobuf").includes("deprecated")).toBe(false);
@@ -50,7 +51,7 @@ test("of custom resources metadata is put in its own order once, and anew where 
   const entry = new Cached("t", { apiVersion: "k.example.com/v1", kind: "Thing", metadata: { creationTimestamp: "2026-01-01T00:00:00Z", labels: { a: "b" }, name: "t", namespace: "n", uid: "u" } } as never, 1);
   let shown = 0;
   const custom = { custom: {}, fromStorage: (object: object) => { shown++; return object; } } as unknown as ServedResource;
-  const items = (of: ServedResource, encoding: "json" | "protobuf" = "json") => assemble(metadataList({ ...answer, served: of, entries: [entry] }, encoding, "v1"));
+  const items = (of: ServedResource, encoding: "json" | "protobuf" = "json") => assemble(atOnce(metadataList({ ...answer, served: of, entries: [entry] }, encoding, "v1")));
   const metadata = '"metadata":{"name":"t","namespace":"n","uid":"u","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"}}';
   for (let i = 0; i < 2; i++) expect(items(custom).toString()).toContain(metadata);
   const kept = entry.metadataJson();

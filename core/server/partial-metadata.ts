@@ -8,6 +8,7 @@ import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../ap
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { isShownApart, metadataAlone } from "../api/schema/canonical-custom.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
+import type { Pausing } from "../lifecycle/breather.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { ListAnswer } from "./answer.ts";
@@ -35,13 +36,23 @@ function metadataMessage(served: ServedResource, entry: Cached): Uint8Array {
   return shown === entry.object ? entry.metadataProtobuf(encode) : encode();
 }
 
-export function metadataList({ served, entries, metadata }: ListAnswer, encoding: "json" | "protobuf", version: string): readonly Piece[] {
+export function* metadataList({ served, entries, metadata }: ListAnswer, encoding: "json" | "protobuf", version: string): Pausing<readonly Piece[]> {
   const apiVersion = `${GROUP}/${version}`;
-  if (encoding === "protobuf") return protobufCodec.listPieces({ apiVersion, kind: `${KIND}List`, metadata }, entries.map((entry) => metadataMessage(served, entry)));
+  if (encoding === "protobuf") {
+    const messages: Uint8Array[] = [];
+    for (const entry of entries) {
+      yield;
+      messages.push(metadataMessage(served, entry));
+    }
+    return protobufCodec.listPieces({ apiVersion, kind: `${KIND}List`, metadata }, messages);
+  }
   const head = headOf(version);
   const between = Buffer.from(`},${head}`);
   const pieces: Piece[] = [`{"kind":"${KIND}List","apiVersion":"${apiVersion}","metadata":${JSON.stringify(metadata)},"items":`];
-  for (const [i, entry] of entries.entries()) pieces.push(i === 0 ? `[${head}` : between, metadataJson(served, entry));
+  for (const [i, entry] of entries.entries()) {
+    yield;
+    pieces.push(i === 0 ? `[${head}` : between, metadataJson(served, entry));
+  }
   pieces.push(entries.length > 0 ? "}]}\n" : "null}\n"); // as Go writes a list that was never made
   return pieces;
 }

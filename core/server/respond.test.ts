@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer } from "../../test/api-server.ts";
 import { parseYaml } from "../api/codec/yaml.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import type { Cached } from "../registry/generic/cached.ts";
+import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { ServerRequest } from "./request.ts";
 import { encodeList } from "./respond.ts";
@@ -80,12 +80,14 @@ test("a list in YAML is that in JSON, of built-in and of custom resources, and o
   await api.ask("DELETE", `${MAPS}/long`);
 });
 
-test.each(["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"])("between objects of a list that are made into %s others have their turn", async (accept) => {
+test.each([
+  "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", ...["application/json;as=Table", "application/json;as=PartialObjectMetadataList", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"].map((form) => `${form};g=meta.k8s.io;v=v1`),
+])("between objects of a list that are made into %s others have their turn", async (accept) => {
   const served = { row: { group: "", version: "v1", kind: "ConfigMap" }, apiVersion: "v1", custom: undefined, fromStorage: (object: object) => object } as unknown as ServedResource;
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" } } as ApiObject;
-  const entries = Array.from({ length: 5 }, () => ({ object, protobuf: (encode: (of: ApiObject) => Uint8Array) => encode(object), itemJson: () => new Uint8Array() }) as unknown as Cached);
+  const entries = Array.from({ length: 5 }, (_, i) => new Cached(`/registry/core/configmaps/default/m${i}`, object, i + 1));
   const request = { header: (name: string) => (name === "accept" ? accept : undefined), query: new URLSearchParams() } as unknown as ServerRequest;
   let turns = 0;
   await encodeList({ type: "list", served, entries, metadata: { resourceVersion: "1" } }, { request, nowMs: () => 0, describe: undefined }, () => { turns++; return undefined; });
-  expect(turns).toBe(5);
+  expect(turns).toBeGreaterThanOrEqual(5);
 });

@@ -14,7 +14,7 @@ import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
 import { canonicalOwn } from "../api/schema/canonical.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
-import type { Breathe } from "../lifecycle/breather.ts";
+import { atOnce, type Breathe, inSlices, type Pausing } from "../lifecycle/breather.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, WatchItem } from "./answer.ts";
@@ -102,7 +102,7 @@ export async function encodeList(answer: ListAnswer, how: Presentation, breathe:
     const items = await each(entries, (entry) => messageOf(served, entry), breathe);
     return { status: 200, contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
   }
-  if (convert || encoding !== "yaml" || entries.length === 0) return encodeListAtOnce(answer, how);
+  if (convert || encoding !== "yaml" || entries.length === 0) return inSlices(converted(answer, how), breathe);
   const { items: _, ...head } = listObject({ ...answer, entries: [] });
   const items = await each(entries, ({ object }) => encodeYaml([itemOf(served, object)]), breathe);
   return { status: 200, contentType, body: [encodeYaml({ apiVersion: head.apiVersion }), "items:\n", ...items, encodeYaml({ kind: head.kind, metadata: listMeta(served, metadata) })] };
@@ -118,19 +118,22 @@ async function each<R>(entries: readonly Cached[], encode: (entry: Cached) => R,
   return encoded;
 }
 
-/** In another form than objects' own, or for people. Throws 406. */
-export function encodeListAtOnce(answer: ListAnswer, how: Presentation): Encoded {
+/** For who cannot wait. Throws 406. */
+export function encodeListAtOnce(answer: ListAnswer, how: Presentation): Encoded { return atOnce(converted(answer, how)); }
+
+/** In another form than objects' own, or for people. */
+function* converted(answer: ListAnswer, how: Presentation): Pausing<Encoded> {
   const { served, entries, metadata } = answer;
   const output = outputOf(how.request, served);
   const plain = output.encoding === "json" && !output.pretty;
   if (output.convert?.kind === "Table") {
-    if (plain && (how.request.query.get("includeObject") || "Metadata") === "Metadata") return { status: 200, contentType: output.contentType, body: tablePieces(answer, how, output) };
+    if (plain && (how.request.query.get("includeObject") || "Metadata") === "Metadata") return { status: 200, contentType: output.contentType, body: yield* tablePieces(answer, how, output) };
     return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
   }
   if (output.convert) {
     if (output.convert.kind === "PartialObjectMetadata") throw otherShape("PartialObjectMetadata", "a list", { apiVersion: served.apiVersion, kind: served.row.listKind ?? `${served.row.kind}List` });
     const { encoding, pretty, contentType, convert: { version } } = output;
-    if ((encoding === "json" || encoding === "protobuf") && !pretty) return { status: 200, contentType, body: metadataList(answer, encoding, version) };
+    if ((encoding === "json" || encoding === "protobuf") && !pretty) return { status: 200, contentType, body: yield* metadataList(answer, encoding, version) };
     const items = entries.map(({ object }) => partialMetadata(served.custom ? served.fromStorage(object) : object, version));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${version}`, metadata, items: items.length > 0 ? items : null });
   }
@@ -168,15 +171,16 @@ async function jsonList(served: ServedResource, entries: readonly Cached[], meta
 function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : keysInOrder({ continue: "", ...metadata }); }
 
 /** Rows with the metadata of their objects, as kubectl asks for them. */
-function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
+function* tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): Pausing<readonly Piece[]> {
   const version = output.convert!.version as "v1" | "v1beta1";
-  const { head, rows, none } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs(), version, describe: how.describe });
+  const { head, rows, none } = yield* tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs(), version, describe: how.describe });
   if (rows.length === 0) return [`${jsonText({ ...head, rows: none })}\n`];
   const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
   const between = Buffer.from('}},{"cells":');
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
   let start: Piece = '{"cells":';
   for (const { entry, before, age, after } of rows) {
+    yield;
     pieces.push(start, before, age, after, object, metadataJson(served, entry));
     start = between;
   }

@@ -3,6 +3,7 @@ import { jsonText } from "../api/codec/json.ts";
 import { assemble } from "../api/codec/pieces.ts";
 import { renderTable } from "../api/codec/table/table.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { atOnce } from "../lifecycle/breather.ts";
 import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import { tableRows } from "./table-rows.ts";
@@ -21,7 +22,7 @@ test.each([
   const entry = new Cached("/registry/a", whole, 1), served = { row: { group, version: "v1", kind }, custom: undefined } as unknown as ServedResource;
   for (const laterMs of [1_000, 601_000, 86_400_000, -5_000]) {
     const request = { listMeta: {}, nowMs: MADE_MS + laterMs };
-    const [row] = tableRows(served, [entry], request).rows;
+    const [row] = atOnce(tableRows(served, [entry], request)).rows;
     expect(assemble([row!.before, row!.age, row!.after]).toString()).toBe(jsonText(renderTable({ ...request, kind: { group, kind }, objects: [whole] }).rows![0]!.cells));
     expect(entry.bytesHeld).toBeGreaterThan(0);
   }
@@ -36,7 +37,7 @@ test("rows that are kept say at any time what a printer would", () => {
   const served = { row: { group: "", version: "v1", kind: "Pod" }, custom: undefined } as unknown as ServedResource;
   for (const laterMs of [1_000, 601_000, 86_400_000, 1_000]) {
     const request = { listMeta: { resourceVersion: "9" }, nowMs: MADE_MS + laterMs };
-    const { head, rows } = tableRows(served, entries, request);
+    const { head, rows } = atOnce(tableRows(served, entries, request));
     const { rows: wanted, ...rest } = renderTable({ ...request, kind: { group: "", kind: "Pod" }, objects });
     expect(head).toEqual(rest);
     expect(rows.map(({ entry }) => entry)).toEqual(entries);

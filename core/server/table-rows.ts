@@ -10,6 +10,7 @@ import type { Printer } from "../api/codec/table/printer.ts";
 import { printerOf } from "../api/codec/table/printers.ts";
 import { renderTable, type Table, type TableRequest } from "../api/codec/table/table.ts";
 import { parseTime } from "../api/meta/time.ts";
+import type { Pausing } from "../lifecycle/breather.ts";
 import type { Cached, RowBytes } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 
@@ -17,20 +18,24 @@ import type { ServedResource } from "../registry/registry.ts";
 export interface Row { readonly entry: Cached; before: Piece; readonly age: string; readonly after: Piece }
 
 /** `head`: the Table without its rows; `none`: what they are if there are none. */
-export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[]; readonly none: Table["rows"] } {
+export function* tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): Pausing<{ readonly head: Omit<Table, "rows">; readonly rows: readonly Row[]; readonly none: Table["rows"] }> {
   const printer = served.custom?.printer ?? printerOf(served.row);
   const { rows: none, ...head } = renderTable({ ...request, kind: served.row, printer, objects: [], listMeta: request.listMeta });
   const cellsOf = cellsEncoder();
   const { nowMs } = request;
   const agesOnly = !served.custom && printer.agesOnly !== undefined;
-  const texts: string[] = [];
-  const rows = inOrder(served, entries, printer).map(({ entry, object }): Row => {
+  const texts: string[] = [], rows: Row[] = [];
+  for (const { entry, object } of inOrder(served, entries, printer)) {
+    yield;
     const kept = agesOnly ? entry.row(() => rowBytes(printer, entry, cellsOf)) : undefined;
-    if (kept) return { entry, before: partOf(kept.bytes, 0, kept.ageAt), age: ageText(nowMs - kept.createdMs), after: partOf(kept.bytes, kept.ageAt, kept.bytes.length) };
+    if (kept) {
+      rows.push({ entry, before: partOf(kept.bytes, 0, kept.ageAt), age: ageText(nowMs - kept.createdMs), after: partOf(kept.bytes, kept.ageAt, kept.bytes.length) });
+      continue;
+    }
     const before = textOf(printer, object, cellsOf(printer.cells(object, nowMs)));
     texts.push(before);
-    return { entry, before, age: "", after: "" };
-  });
+    rows.push({ entry, before, age: "", after: "" });
+  }
   if (texts.length > 0) encodeAtOnce(rows, texts.join(""));
   return { head, rows, none };
 }

@@ -70,3 +70,19 @@ test("while thousands of events go others have their turn", async () => {
   stop.abort();
   await reading;
 });
+
+test("once it is known what there is, a look costs nothing for events that are not due", async () => {
+  const store = await memoryStore(), stop = new AbortController();
+  const cache = new WatchCache(store, systemClock);
+  const reading = cache.run(stop.signal, () => undefined, silentLog);
+  for (let i = 0; i < 20; i++) await store.put(`${KEY}e${i}`, { metadata: { name: `e${i}`, namespace: "default", creationTimestamp: timestamp(START_MS) } }, 0);
+  await cache.fresh(stop.signal);
+  let looks = 0;
+  const events = cache.resource("/registry/core/events/"), values = events.values.bind(events);
+  events.values = () => { looks++; return values(); };
+  const clock: Clock = { ...systemClock, uptimeMs: () => 0, nowMs: () => START_MS, async *every() { for (let i = 0; i < 5; i++) yield; } };
+  await eventExpiry({ store, cache, ttlMs: 3_600_000, clock, log: silentLog }).run(stop.signal, () => undefined);
+  expect(looks).toBe(1);
+  stop.abort();
+  await reading;
+});

@@ -12,6 +12,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
 import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
+import type { CacheEvent } from "../generic/audience.ts";
 import type { WatchCache } from "../generic/watch-cache.ts";
 
 export const EVENT_TTL_MS = 3_600_000;
@@ -29,22 +30,44 @@ interface Deps {
   readonly log: Log;
 }
 
+/** `writtenMs`: of our uptime. */
+interface Written { readonly revision: Revision; readonly writtenMs: number }
+
 /** Several servers of one store may do it at the same time. */
 export function eventExpiry({ store, cache, ttlMs, clock, log }: Deps): Runnable {
-  let seen = new Map<string, { readonly revision: Revision; readonly writtenMs: number }>(); // by key; the uptime at which that revision was written
-  let first = true; // look: what is there may have been there for long
+  const written = new Map<string, Written>(); // in the order of their times, so that nothing is looked at that is not due
+
+  function note({ type, entry: { key, revision } }: CacheEvent): void {
+    written.delete(key);
+    if (type !== "DELETED") written.set(key, { revision, writtenMs: clock.uptimeMs() });
+  }
+
+  /** From here on what is written is noted, and what there is already: it may have been there for long. Returns what ends that. */
+  async function begin(): Promise<() => void> {
+    const events = cache.resource(PREFIX), breathe = breather(clock), old: (Written & { readonly key: string })[] = [];
+    const there = [...events.values()], stop = events.listen(note);
+    for (const { key, revision, object } of there) {
+      old.push({ key, revision, writtenMs: clock.uptimeMs() - ageMs(object, clock.nowMs()) });
+      await breathe();
+    }
+    const noted = [...written];
+    written.clear();
+    for (const { key, ...one } of old.toSorted((a, b) => a.writtenMs - b.writtenMs)) written.set(key, one);
+    for (const [key, one] of noted) {
+      written.delete(key);
+      written.set(key, one);
+    }
+    return stop;
+  }
 
   /** Keys that are due, with their revisions. */
   function due(): (readonly [key: string, revision: Revision])[] {
-    const nowMs = clock.uptimeMs();
-    const next: typeof seen = new Map();
-    for (const { key, revision, object } of cache.resource(PREFIX).values()) {
-      const before = seen.get(key);
-      next.set(key, before?.revision === revision ? before : { revision, writtenMs: nowMs - (first ? ageMs(object, clock.nowMs()) : 0) });
+    const nowMs = clock.uptimeMs(), found: (readonly [string, Revision])[] = [];
+    for (const [key, { revision, writtenMs }] of written) {
+      if (nowMs - writtenMs < ttlMs) break;
+      found.push([key, revision]);
     }
-    seen = next;
-    first = false;
-    return [...next].flatMap(([key, { revision, writtenMs }]) => (nowMs - writtenMs >= ttlMs ? [[key, revision] as const] : []));
+    return found;
   }
 
   async function forget(keys: readonly (readonly [string, Revision])[], signal: AbortSignal): Promise<void> {
@@ -52,7 +75,8 @@ export function eventExpiry({ store, cache, ttlMs, clock, log }: Deps): Runnable
     for (let at = 0; at < keys.length && !signal.aborted; at += DELETES_MAX) {
       await breathe();
       await Promise.all(keys.slice(at, at + DELETES_MAX).map(async ([key, revision]) => await store.delete(key, revision).catch((error: unknown) => {
-        if (!(error instanceof StoreError) || error.code !== "conflict") throw error; // written again, or forgotten by another server
+        if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
+        if (written.get(key)?.revision === revision) written.delete(key); // written again, or forgotten by another server
       })));
     }
   }
@@ -61,8 +85,14 @@ export function eventExpiry({ store, cache, ttlMs, clock, log }: Deps): Runnable
     name: "events expire",
     async run(signal, ready) {
       ready();
-      for await (const _ of clock.every(Math.min(LOOK_MS_MAX, ttlMs), signal)) {
-        await forget(due(), signal).catch((error: unknown) => { if (!signal.aborted) log.warn("old events could not be forgotten, next try soon", { error }); });
+      let stop: (() => void) | undefined;
+      try {
+        for await (const _ of clock.every(Math.min(LOOK_MS_MAX, ttlMs), signal)) {
+          stop ??= await begin();
+          await forget(due(), signal).catch((error: unknown) => { if (!signal.aborted) log.warn("old events could not be forgotten, next try soon", { error }); });
+        }
+      } finally {
+        stop?.();
       }
     },
   };
