@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatDurationMs } from "../core/api/meta/duration.ts";
 import { INGRESS_PORTS } from "../core/ingress/gateway-fronts.ts";
+import { breather } from "../core/lifecycle/breather.ts";
 import { criClient } from "../node/cri/client.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
@@ -19,12 +20,13 @@ import { stableAddresses } from "../node/network/stable-addresses.ts";
 import { vxlanOverlay } from "../node/network/vxlan.ts";
 import { withoutOverlay } from "../node/network/without-overlay.ts";
 import { nftProgram } from "../node/os/exec-nft.ts";
+import { flowTable } from "../node/os/flow-table.ts";
 import { type Link, openNetlink } from "../node/os/netlink.ts";
 import { netlinkSocket } from "../node/os/netlink-socket.ts";
 import { NETLINK_NETFILTER } from "../node/os/nft-batch.ts";
 import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
-import { conntrackProgram } from "../node/proxy/conntrack.ts";
+import { conntrackOf } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
 import { awaitingArchives } from "../node/runtime/awaiting-archives.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
@@ -81,7 +83,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }),
+    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
     events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });

@@ -24,6 +24,13 @@ test("hosts of a route and of a listener: what both have", () => {
   expect(cases.map(([hosts, listener]) => intersection(hosts, listener))).toEqual(cases.map(([, , both]) => both));
 });
 
+test("a request's time and that of asking a backend: the shorter one ends it; 0 is none, and escapes of a path are whatever they stand for", () => {
+  const found = (timeouts: { request?: string; backendRequest?: string }) => plan([gateway({})], [route(rules({ matches: [{ path: { type: "Exact", value: "/%7e%c3" } }], timeouts }))]).listeners[0]!.routes[0]!;
+  const times = [{}, { request: "10s" }, { backendRequest: "2s" }, { request: "10s", backendRequest: "2s" }, { request: "0s", backendRequest: "2s" }, { request: "3s", backendRequest: "0s" }, { request: "0s" }];
+  expect(times.map((one) => (found(one).action as { timeoutMs?: number }).timeoutMs)).toEqual([undefined, 10_000, 2_000, 2_000, 2_000, 3_000, undefined]);
+  expect(found({}).match.path).toEqual({ type: "Exact", value: "/~%C3" });
+});
+
 test("matches, filters, weights and timeouts become routes", () => {
   const { listeners: [plain, secure] } = plan([gateway({}, { port: 443, protocol: "HTTPS", hostname: "*.secure.test", tls: { certificateRefs: [{ name: "cert" }] } })], [route({
     hostnames: ["a.test", "x.secure.test"],
@@ -144,6 +151,15 @@ test("a host is the most specific listener's that has it, and no other's", () =>
     return action?.type === "forward" ? action.backends[0]!.service : action?.type;
   };
   expect(["c.test", "b.test", "y.a.test", "x.a.test", "x.y.a.test"].map(find)).toEqual(["any", "too-specific", "wild", undefined, "wild"]);
+});
+
+test("of gRPC's methods those of a service come before those of any, however long, and these before everything", () => {
+  const rule = (name: string, ...matches: GrpcRouteMatch[]) => ({ matches, backendRefs: [{ name, port: 80 }] });
+  const all: GrpcRoute = { apiVersion: "gateway.networking.k8s.io/v1", kind: "GRPCRoute", metadata: meta("g"), spec: { parentRefs: [{ name: "gw" }], rules: [rule("to-all", { headers: [{ name: "X", value: "1" }] }), rule("to-method", { method: { method: "DoItAllAtOnce" } }), rule("to-service", { method: { service: "a.B" } }), rule("to-both", { method: { service: "a.C", method: "DoItAllAtOnce" } })] } };
+  const table = routeTable(plan([gateway({})], [], { grpcRoutes: [all] }).listeners[0]!.routes);
+  const find = (path: string) => table.find({ host: "x", path, method: "POST", header: (name) => (name === "x" ? "1" : "application/grpc"), query: () => undefined })?.action;
+  const found = ["/a.B/DoItAllAtOnce", "/a.C/DoItAllAtOnce", "/a.D/DoItAllAtOnce", "/a.D/Do"].map(find);
+  expect(found).toMatchObject(["to-service", "to-both", "to-method", "to-all"].map((service) => ({ backends: [{ service }] })));
 });
 
 test("a GRPCRoute: methods are paths, its endpoints speak HTTP/2, and what is not gRPC is not its", () => {

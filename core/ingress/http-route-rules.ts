@@ -4,6 +4,7 @@ import { headerField } from "../api/request/header-text.ts";
 import type { BackendTls } from "./backend-tls.ts";
 import type { Problem } from "./conditions.ts";
 import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier, type ReferenceGrant } from "./gateway-types.ts";
+import { escaped, routePath } from "./route-path.ts";
 import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route, RouteMatch } from "./route-table.ts";
 
 export interface RuleSet {
@@ -49,14 +50,15 @@ function matchOf({ path = {}, headers = [], queryParams = [], method }: HttpRout
   if (type !== "PathPrefix" && type !== "Exact") unsupported(problems, `path matches of type ${type} are not supported`);
   for (const one of [...headers, ...queryParams]) if ((one.type ?? "Exact") !== "Exact") unsupported(problems, `matches of type ${one.type} are not supported`);
   const first = <T extends { readonly name: string; readonly value: string }>(list: readonly T[], nameOf: (name: string) => string) => [...new Map(list.toReversed().map(({ name, value }) => [nameOf(name), { name: nameOf(name), value }])).values()];
-  return { path: { type: type === "Exact" ? "Exact" : "Prefix", value: path.value ?? "/" }, method, headers: first(headers, (name) => name.toLowerCase()), query: first(queryParams, (name) => name) };
+  return { path: { type: type === "Exact" ? "Exact" : "Prefix", value: routePath(path.value ?? "/") }, method, headers: first(headers, (name) => name.toLowerCase()), query: first(queryParams, (name) => name) };
 }
 
 function actionOf({ filters = [], backendRefs = [], timeouts }: Omit<HttpRouteRule, "matches">, owner: Owner, references: References, problems: Problems): Action {
   const edits = editsOf(filters.filter(({ type }) => type !== "CORS"), problems);
   const cors = filters.find(({ type }) => type === "CORS")?.cors, redirect = redirectOf(filters);
   if (redirect) return { type: "redirect", edits, cors, redirect };
-  const timeoutMs = durationMs(timeouts?.request) || durationMs(timeouts?.backendRequest) || undefined;
+  const limits = [timeouts?.request, timeouts?.backendRequest].map(durationMs).filter((ms) => ms > 0); // 0: none
+  const timeoutMs = limits.length > 0 ? Math.min(...limits) : undefined;
   if (backendRefs.length === 0) return { type: "fail", status: 500 };
   return {
     type: "forward", edits, cors, timeoutMs, backends: backendRefs.map((ref) => backendOf(ref, owner, references, problems)),
@@ -124,9 +126,6 @@ function pathOf(path: PathModifier | undefined): PathRewrite | undefined {
   if (path?.type === "ReplaceFullPath") return { type: "ReplaceFullPath", value: escaped(path.replaceFullPath ?? "/") };
   return path?.type === "ReplacePrefixMatch" ? { type: "ReplacePrefixMatch", value: escaped(path.replacePrefixMatch ?? "/") } : undefined;
 }
-
-/** The API takes any text for a path: a space or the end of a line would end the request's line, and what follows would be another request, on a connection that others' go over, too. */
-function escaped(path: string): string { return path.replace(/[^\x21-\x7e]/gu, (sign) => [...Buffer.from(sign)].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("")); }
 
 /** Go's durations, as far as the Gateway API allows them: "1h2m3s4ms". */
 export function durationMs(text: string | undefined): number {

@@ -5,6 +5,7 @@
  */
 import type { Ingress, IngressBackend } from "../api/gen/networking.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
+import { routePath } from "./route-path.ts";
 import type { Action, Route, RouteMatch } from "./route-table.ts";
 
 /** A certificate and the hosts it is shown for: "" for those nobody else has one for. */
@@ -19,7 +20,7 @@ export function ingressRoutes(ingress: Readonly<Ingress>): Route[] {
   const routes: Route[] = [];
   for (const { host = "", http } of rules) {
     for (const { path, pathType, backend } of http?.paths ?? [])
-      routes.push({ ...common, host: host.toLowerCase(), match: { path: { type: pathType === "Exact" ? "Exact" : "Prefix", value: path || "/" } }, fallback: false, action: actionOf(backend, namespace) });
+      routes.push({ ...common, host: host.toLowerCase(), match: { path: { type: pathType === "Exact" ? "Exact" : "Prefix", value: routePath(path || "/") } }, fallback: false, action: actionOf(backend, namespace) });
   }
   if (defaultBackend)
     for (const host of new Set(["", ...rules.map((rule) => (rule.host ?? "").toLowerCase())])) routes.push({ ...common, host, match: EVERYTHING, fallback: true, action: actionOf(defaultBackend, namespace) });

@@ -20,6 +20,7 @@ describe("paths", () => {
     [[["/aaa/bb", "Prefix"]], "/aaa/bbb", "none"], [[["/aaa/bbb", "Prefix"]], "/aaa/bbb", "/aaa/bbbPrefix"], [[["/aaa/bbb/", "Prefix"]], "/aaa/bbb", "/aaa/bbb/Prefix"], [[["/aaa/bbb", "Prefix"]], "/aaa/bbb/ccc", "/aaa/bbbPrefix"], [[["/aaa/bbb", "Prefix"]], "/aaa/bbbxyz", "none"],
     [[["/", "Prefix"], ["/aaa", "Prefix"]], "/aaa/ccc", "/aaaPrefix"], [[["/", "Prefix"], ["/aaa", "Prefix"], ["/aaa/bbb", "Prefix"]], "/aaa/bbb", "/aaa/bbbPrefix"], [[["/", "Prefix"], ["/aaa", "Prefix"], ["/aaa/bbb", "Prefix"]], "/ccc", "/Prefix"],
     [[["/foo", "Prefix"], ["/foo", "Exact"]], "/foo", "/fooExact"], [[["/Foo", "Prefix"]], "/foo", "none"], [[["/foo", "ImplementationSpecific"]], "/foo/x", "/fooImplementationSpecific"],
+    [[["/%7eme", "Exact"]], "/~me", "/%7emeExact"], [[["/caf%c3%a9", "Prefix"]], "/caf%C3%A9/x", "/caf%c3%a9Prefix"], [[["/café", "Exact"]], "/caf%C3%A9", "/caféExact"],
   ])("%j: %s → %s", (paths, asked, found) => {
     const table = routeTable(ingressRoutes(ingress({ rules: [{ http: { paths: paths.map(([value, type]) => path(value, type)) } }] })));
     expect(serviceOf(table.find(request(`x${asked}`)))).toBe(found);

@@ -2,7 +2,7 @@
  * Which request goes where: hosts, and for each host its routes, the most specific first. Pure.
  *
  *   host     the very name, then wildcards from the longest to the shortest, then routes for any host; the first of these that has the host at all decides
- *   path     exact before prefix, longer before shorter; a prefix counts whole elements: /foo is /foo and /foo/bar, not /foobar; a method is that of any gRPC service
+ *   path     exact before prefix, longer before shorter; a prefix counts whole elements: /foo is /foo and /foo/bar, not /foobar; a method is that of any gRPC service, and comes after those of a service
  *   then     a method, more headers, more query parameters; the older object; the order within it
  *
  * A `fallback` comes after all others of its host, and a host without a match of its own takes those for any host.
@@ -170,15 +170,16 @@ export function rewritePath(path: string, rewrite: PathRewrite, prefix: string):
 function compare(a: Route, b: Route): number {
   return Number(a.fallback) - Number(b.fallback)
     || Number(a.match.path.type !== "Exact") - Number(b.match.path.type !== "Exact")
-    || weightOf(b.match.path.value) - weightOf(a.match.path.value)
+    || weightOf(b.match.path) - weightOf(a.match.path)
+    || Number(a.match.path.type !== "Method") - Number(b.match.path.type !== "Method")
     || Number(a.match.method === undefined) - Number(b.match.method === undefined)
     || (b.match.headers?.length ?? 0) - (a.match.headers?.length ?? 0)
     || (b.match.query?.length ?? 0) - (a.match.query?.length ?? 0)
     || (a.age < b.age ? -1 : a.age > b.age ? 1 : 0);
 }
 
-/** /foo and /foo/ are equally long prefixes. */
-function weightOf(path: string): number { return path.length > 1 && path.endsWith("/") ? path.length - 1 : path.length; }
+/** /foo and /foo/ are equally long prefixes. A method of any service is more than everything, and less than any service. */
+function weightOf({ type, value }: RouteMatch["path"]): number { return type === "Method" ? 1 : value.length > 1 && value.endsWith("/") ? value.length - 1 : value.length; }
 
 function group<V>(map: Map<string, V>, key: string, make: () => V): V {
   let found = map.get(key);

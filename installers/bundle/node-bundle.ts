@@ -3,7 +3,7 @@
  *
  *   bin/       containerd containerd-shim-runc-v2 ctr runc, and launchers (launch.c) of the tools in lib/
  *   cni/       bridge host-local portmap
- *   lib/       kubectl nft conntrack ip, their libraries, the loader and C library they run with
+ *   lib/       kubectl nft ip, their libraries, the loader and C library they run with
  *   images/    pause.tar
  *   share/doc/ Debian's copyright file of every package
  *   manifest.json

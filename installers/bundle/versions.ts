@@ -70,12 +70,6 @@ export const TOOL_PINS: readonly Pin[] = [
     why: "the service proxy, host ports and masquerading write their rules with it",
   },
   {
-    package: "conntrack", source: "conntrack-tools", suite: "trixie", version: { amd64: "1:1.4.8-2", arm64: "1:1.4.8-2+b1" },
-    sha256: { amd64: "bfbb6d02ba2ba162da1a9caa0f0c280034b8f189799542bd39ca5b1bcaf768e0", arm64: "55a4f638e4f87870ed029acfb4f9323e8cdf14687efd70f32937a5cc02efe8fb" },
-    files: { "usr/sbin/conntrack": "lib/conntrack" },
-    why: "flows of UDP to an endpoint that is gone must be forgotten, or they keep going there",
-  },
-  {
     package: "iproute2", source: "iproute2", suite: "trixie", version: "6.15.0-1",
     sha256: { amd64: "7b2dcade4a83ded723fcab21c5a53c47f29352c9c5e1661a089a1e481b3fb48a", arm64: "6750637e683afeef92690c7a136bace6c277066d644aa0da0adc08e2d6785af6" },
     files: { "usr/bin/ip": "lib/ip" },
@@ -83,7 +77,7 @@ export const TOOL_PINS: readonly Pin[] = [
   },
   library("libnftables1", "libnftables.so.1", "nftables", "1.1.3-1", "c7cbee3dce8452ae5c3c4269f6f52e96b896d36a46ea3c490e0e11e8ff359896", "260b0790a8f567ef27d293e15c722d867de113d579c330be17d13354cd61c356", "nft"),
   library("libnftnl11", "libnftnl.so.11", "libnftnl", "1.2.9-1", "1b3eae46bfb9c6ab44e404797fb45278045f926d73974a84097ad47a3e27d983", "070278465783af9f3c38a9465d3dec8ad51468a87b8c3a52f6451d4e95e08875", "nft"),
-  library("libmnl0", "libmnl.so.0", "libmnl", "1.0.5-3", "4ec9c1096e0b954e3bdb03a62314ee7f49999045d3d55be3e4ded520ffc9baf5", "f21bb29056e9ede0031cc411ffa3b1272858fa4b950e1cd9e50756c5c2ece97f", "nft, conntrack, ip"),
+  library("libmnl0", "libmnl.so.0", "libmnl", "1.0.5-3", "4ec9c1096e0b954e3bdb03a62314ee7f49999045d3d55be3e4ded520ffc9baf5", "f21bb29056e9ede0031cc411ffa3b1272858fa4b950e1cd9e50756c5c2ece97f", "nft, ip"),
   library("libjansson4", "libjansson.so.4", "jansson", "2.14-2+b3", "60707a62fe6c1228c3389b12a13ca4efd76defc5532473e547a29e99cf7d2a6e", "7938472b1ddfa8b0c8f58d5f44406ae7a77a342dbb502a02f6bf292b4f853ab0", "nft"),
   library("libgmp10", "libgmp.so.10", "gmp", "2:6.3.0+dfsg-3", "d0d0265eb01770f17afd0f7c8c0622f80479dcfbbe13653a0debeec61464e622", "a27bbc27f119161ea9702c8dd66f54131cdf0d2ca73000f50ea91ef2fdfef0fb", "nft"),
   library("libxtables12", "libxtables.so.12", "iptables", "1.8.11-2", "4de5aa59faef5e98d6ba9f5f521a915be5641f224f597862f8d29e8319e8db16", "b200a559a4ae1b4ebcee4fb0fcaef6a16ef01abbe3da8887de15e800b1a6440d", "nft"),
@@ -91,11 +85,6 @@ export const TOOL_PINS: readonly Pin[] = [
   library("libbsd0", "libbsd.so.0", "libbsd", "0.12.2-2", "e5a85986fa6bec3307ab1bc860736b478b331882bc45e17675a7bdf88eecb43a", "6827c1b3ad8dcbf3478803f9150359433e3376a3bde01c4503888a22eb3924e3", "libedit"),
   library("libmd0", "libmd.so.0", "libmd", "1.1.0-2+b1", "7244ec3839b61fac0c1884fe08aaa040f26e8f1f35f1f5d3482eacefd30d1b44", "772e86842fd3fa1816a0cfee4833a73996aaa550461491543b886b9c8f999052", "libbsd"),
   library("libtinfo6", "libtinfo.so.6", "ncurses", "6.5+20250216-2", "8b9f6a7983e9418564e48a627518de4c03917b56efe68d7f3e93bd8fffa1cc10", "2a747f7fff3c2347c357387a7133df997410f07ba1b1df1a1461a97bd7fbc2fc", "libedit"),
-  library(
-    "libnetfilter-conntrack3", "libnetfilter_conntrack.so.3", "libnetfilter-conntrack", "1.1.0-1", "ffbac5d06fbe432d5171f2eb5b2504968377f27be133f72c81e71250a9957506",
-    "25593af074c89564f903aa34acb7828a47171e232dfb4ea3457f5319c98d0a4c", "conntrack",
-  ),
-  library("libnfnetlink0", "libnfnetlink.so.0", "libnfnetlink", "1.0.2-3", "5e4c3c40a04ffdb4139e4bef1136585e151a8eb8c71efa6c7250b636b3c0d1b1", "327e3137c7a454a1fcd0eb1369745a94c3170dc075ff9d0d438d9470526ee298", "conntrack"),
   library("libbpf1", "libbpf.so.1", "libbpf", "1:1.5.0-3", "04c96ead3024888d80d08c8d08cc8cf4589f4614627acc69519f87ffb5adc1c2", "1ca7f600fb8e723a41d6b8220370a6e441f91a1ac513cd59cfeaf4eb2f5136ec", "ip"),
   library("libelf1t64", "libelf.so.1", "elfutils", "0.192-4", "94497b7e17b6f574a0605b380d454e20d3f01a9c63b70c2a2263f679d30053e1", "815b4265c7d6c89c5bbad456bdeed7af893da6912c9d16cf4c581001927c0e37", "libbpf"),
   library("libcap2", "libcap.so.2", "libcap2", "1:2.75-10+deb13u1+b3", "89fc4d34fc7a28ad6f0fcd0c561ab253b9dedf6f77f5a000b47c276c8295bf67", "863aa5b9cdf6f80010b48982d4639126b09a89eeef2c0c5c7be226297c811581", "ip"),
@@ -112,7 +101,7 @@ export const TOOL_PINS: readonly Pin[] = [
 ];
 
 /** Tools in lib/ that launch.c starts: each gets a copy of it in bin/. */
-export const LAUNCHED: readonly string[] = ["kubectl", "nft", "conntrack", "ip"];
+export const LAUNCHED: readonly string[] = ["kubectl", "nft", "ip"];
 
 /** Images the node cannot do without, imported before any other. */
 export const PAUSE_IMAGE = "coracle.local/pause:1";

@@ -7,7 +7,7 @@
  * Another endpoint is tried when one cannot be connected to; when one fails after it was sent the request, only if that changes nothing (GET, HEAD, OPTIONS
  * without a body). Copies for mirrors go out when the request does.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Http2ServerResponse } from "node:http2";
 import { type Duplex, PassThrough, type Readable } from "node:stream";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
@@ -106,7 +106,11 @@ export class Forwarder {
     try {
       const asked = askedOf(request);
       const plan = this.#deps.router.plan(asked, caller);
-      if (!asked || plan.type !== "forward") throw new Refusal(plan.type === "fail" ? plan.status : 400);
+      if (!asked || plan.type === "fail") throw new Refusal(plan.type === "fail" ? plan.status : 400);
+      if (plan.type === "answer") {
+        status = plan.status;
+        return void socket.end(lastHead(status, STATUS_CODES[status] ?? "", responseHeaders([...plan.headers.map(({ name, value }) => [name, value] as const), ["content-length", "0"]], plan.edits)));
+      }
       const answer = await this.#send(request, { asked, plan, caller, upgrade: true, signal: gone.signal }) as Http1Response;
       status = answer.status;
       const { upgraded } = answer;
@@ -115,15 +119,14 @@ export class Forwarder {
         if (upgraded.early.length > 0) socket.write(upgraded.early);
         await proxyBytes(socket, upgraded.connection, { clock, early: head });
       } else {
-        const lines = Object.entries(responseHeaders(answer.headers)).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => `${name}: ${one}\r\n`));
-        socket.write(`HTTP/1.1 ${status} ${answer.statusText}\r\n${lines.join("")}connection: close\r\n\r\n`);
+        socket.write(lastHead(status, answer.statusText, responseHeaders(answer.headers, plan.edits)), "latin1");
         answer.body.on("error", () => socket.destroy());
         answer.body.pipe(socket);
       }
     } catch (error) {
       status = error instanceof Refusal ? error.status : 502;
       const text = TEXTS[status] ?? "";
-      if (socket.writable) socket.end(`HTTP/1.1 ${status} ${text.trim().slice(4)}\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`);
+      if (socket.writable) socket.end(`${lastHead(status, STATUS_CODES[status] ?? "", { "content-type": "text/plain; charset=utf-8", "content-length": String(text.length) })}${text}`);
     } finally {
       requests.inc({ code: String(status), method: methodLabel(request.method) });
     }
@@ -221,6 +224,12 @@ export class Forwarder {
         .finally(() => void copy?.destroy());
     }
   }
+}
+
+/** The head of an answer after which the connection ends. */
+function lastHead(status: number, statusText: string, headers: ReturnType<typeof responseHeaders>): string {
+  const lines = Object.entries(headers).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map((one) => `${name}: ${one}\r\n`));
+  return `HTTP/1.1 ${status} ${statusText}\r\n${lines.join("")}connection: close\r\n\r\n`;
 }
 
 /** As it is read by somebody else. */

@@ -1,5 +1,6 @@
 /** What becomes of a request's and an answer's headers on their way. Pure. */
 import type { IncomingHttpHeaders } from "node:http";
+import { requestPath } from "../../core/ingress/route-path.ts";
 import type { HeaderEdit, RoutedRequest } from "../../core/ingress/route-table.ts";
 import type { Field, Framing, RequestHead, ResponseHead } from "../../core/net/http1-head.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
@@ -50,30 +51,14 @@ const AUTHORITY = /^(\[[0-9a-f:.]+\]|[^:/?#@\s]*)(?::\d*)?$/i;
 
 function makeAsked({ method, target, authority }: Pick<Asked, "method" | "target" | "authority">, header: Asked["header"]): Asked | undefined {
   const host = AUTHORITY.exec(authority)?.[1]?.toLowerCase().replace(/\.$/, "");
-  if (host === undefined || !target.startsWith("/")) return undefined;
+  if (host === undefined || !target.startsWith("/") || target.includes("#")) return undefined; // what is behind a # is no part of a request: who answers may leave it out
   const question = target.indexOf("?");
   const rawPath = question < 0 ? target : target.slice(0, question);
   let parameters: URLSearchParams | undefined;
   return {
-    host, authority, target, method, path: /\/\.|%/.test(rawPath) ? withoutDots(rawPath.replace(UNRESERVED, decodeURIComponent)) : rawPath, header,
+    host, authority, target, method, path: requestPath(rawPath), header,
     query: (name) => (parameters ??= new URLSearchParams(question < 0 ? "" : target.slice(question + 1))).get(name) ?? undefined,
   };
-}
-
-/** Letters, digits and -._~, escaped: to whoever answers it is the same as if they stood there, and a route could be gone around. Source: RFC 3986 section 6.2.2.2 */
-const UNRESERVED = /%(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|3\d|2[de]|5f|7e)/gi;
-
-/** /a/../b is /b to whoever answers: so it is to us, or a route could be gone around. */
-function withoutDots(path: string): string {
-  const kept: string[] = [];
-  const elements = path.split("/").slice(1);
-  for (const [i, element] of elements.entries()) {
-    const last = i === elements.length - 1;
-    if (element === "..") kept.pop();
-    if (element !== "." && element !== "..") kept.push(element);
-    else if (last) kept.push("");
-  }
-  return `/${kept.join("/")}`;
 }
 
 interface Sent {
@@ -84,42 +69,46 @@ interface Sent {
   readonly edits?: readonly HeaderEdit[] | undefined;
 }
 
-export function requestHeaders(headers: IncomingHttpHeaders, { remoteAddress, secure, port }: Caller, { authority, host, upgrade, edits = [] }: Sent): HeaderPairs {
-  const named = connectionTokens(headers.connection);
-  const pairs: [string, string][] = [["host", host]];
+export function requestHeaders(headers: IncomingHttpHeaders, caller: Caller, { authority, host, upgrade, edits = [] }: Sent): HeaderPairs {
+  const named = connectionTokens(headers.connection), length = headers["content-length"];
+  const pairs: [string, string][] = [];
   for (const name in headers) {
     const value = headers[name];
-    if (value === undefined || name.startsWith(":") || HOP_BY_HOP.has(name) || isOurs(name) || named?.has(name)) continue;
+    if (value === undefined || name.startsWith(":") || isFraming(name) || isOurs(name) || named?.has(name)) continue;
     if (!Array.isArray(value)) pairs.push([name, value]);
     else if (name === "cookie") pairs.push([name, value.join("; ")]);
     else for (const one of value) pairs.push([name, one]);
   }
-  if (/\btrailers\b/i.test(String(headers["te"] ?? ""))) pairs.push(["te", "trailers"]);
-  if (upgrade) pairs.push(["connection", "Upgrade"], ["upgrade", headers.upgrade ?? ""]);
-  const edited = edit(pairs, edits, "request");
-  edited.push(["x-forwarded-for", remoteAddress], ["x-forwarded-host", authority], ["x-forwarded-port", portOf(authority, port)], ["x-forwarded-proto", secure ? "https" : "http"], ["x-real-ip", remoteAddress]);
-  return edited;
+  const sent: [string, string][] = [["host", host], ...(length === undefined ? [] : [["content-length", length] as [string, string]]), ...edited([...pairs, ...said(caller, authority)], edits, "request")];
+  if (/\btrailers\b/i.test(String(headers["te"] ?? ""))) sent.push(["te", "trailers"]);
+  if (upgrade) sent.push(["connection", "Upgrade"], ["upgrade", headers.upgrade ?? ""]);
+  return sent;
 }
 
 /** The head that an endpoint is sent, as bytes of Latin-1. */
-export function requestText({ method, fields, named, framing, length }: RequestHead, { remoteAddress, secure, port }: Caller, { authority, host, target, edits }: {
+export function requestText({ method, fields, named, framing, length }: RequestHead, caller: Caller, { authority, host, target, edits }: {
   readonly authority: string;
   readonly host: string;
   readonly target: string;
   readonly edits: readonly HeaderEdit[];
 }): string {
   let trailers = "";
-  const lines = passedOn(fields, edits, "request", ({ name, value }) => {
+  const lines = passedOn(fields, { edits, on: "request", own: said(caller, authority) }, ({ name, value }) => {
     if (name === "te" && /\btrailers\b/i.test(value)) trailers = "te: trailers\r\n";
     return !isOurs(name) && !named?.has(name);
   });
-  return `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${lines}${trailers}${framingLine(framing, length)}x-forwarded-for: ${remoteAddress}\r\nx-forwarded-host: ${authority}\r\nx-forwarded-port: ${portOf(authority, port)}\r\nx-forwarded-proto: ${secure ? "https" : "http"}\r\nx-real-ip: ${remoteAddress}\r\n\r\n`;
+  return `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\n${framingLine(framing, length)}${trailers}${lines}\r\n`;
+}
+
+/** What we say of who asks: headers like others to a route that says what they are to be. */
+function said({ remoteAddress, secure, port }: Caller, authority: string): [string, string][] {
+  return [["x-forwarded-for", remoteAddress], ["x-forwarded-host", authority], ["x-forwarded-port", portOf(authority, port)], ["x-forwarded-proto", secure ? "https" : "http"], ["x-real-ip", remoteAddress]];
 }
 
 /** The head that the client is sent. `date`: for an answer that has none. */
 export function responseText({ status, statusText, fields, named, framing, length }: Omit<ResponseHead, "closes">, { edits, date, close }: { readonly edits: readonly HeaderEdit[]; readonly date: string; readonly close: boolean }): string {
   let dated = false;
-  const lines = passedOn(fields, edits, "response", ({ name }) => {
+  const lines = passedOn(fields, { edits, on: "response" }, ({ name }) => {
     if (name === "date") dated = true;
     return !named?.has(name);
   });
@@ -131,11 +120,14 @@ function framingLine(framing: Framing, length: string | undefined): string {
   return framing === "chunked" ? "transfer-encoding: chunked\r\n" : length === undefined ? "" : `content-length: ${length}\r\n`;
 }
 
-function passedOn(fields: readonly Field[], edits: readonly HeaderEdit[], on: HeaderEdit["on"], passes: (field: Field) => boolean): string {
-  const own = (field: Field): boolean => passes(field) && !HOP_BY_HOP.has(field.name) && field.name !== "content-length";
+/** Of one hop, or where a body ends: no header for an edit. */
+function isFraming(name: string): boolean { return HOP_BY_HOP.has(name) || name === "content-length"; }
+
+function passedOn(fields: readonly Field[], { edits, on, own = [] }: { readonly edits: readonly HeaderEdit[]; readonly on: HeaderEdit["on"]; readonly own?: readonly [string, string][] | undefined }, passes: (field: Field) => boolean): string {
+  const stays = (field: Field): boolean => passes(field) && !isFraming(field.name);
   let text = "";
-  if (edits.length === 0) for (const one of fields) text += own(one) ? `${one.line}\r\n` : "";
-  else for (const [name, value] of edit(fields.filter(own).map((one) => [one.name, one.value]), edits, on)) if (!HOP_BY_HOP.has(name) && name !== "content-length") text += `${name}: ${value}\r\n`;
+  if (edits.length === 0) for (const one of fields) text += stays(one) ? `${one.line}\r\n` : "";
+  for (const [name, value] of edits.length === 0 ? own : edited([...fields.filter(stays).map(({ name, value }): [string, string] => [name, value]), ...own], edits, on)) text += `${name}: ${value}\r\n`;
   return text;
 }
 
@@ -144,25 +136,21 @@ function portOf(authority: string, port: number): string { return /:(\d+)$/.exec
 /** As node's servers take them: a list where a name comes more than once. */
 export function responseHeaders(headers: HeaderPairs, edits: readonly HeaderEdit[] = []): Record<string, string | string[]> {
   const named = connectionTokens(headers.find(([name]) => name.toLowerCase() === "connection")?.[1]);
-  const pairs = headers.flatMap(([given, value]): [string, string][] => {
-    const name = given.toLowerCase();
-    return HOP_BY_HOP.has(name) || named?.has(name) ? [] : [[name, value]];
-  });
+  const pairs = headers.map(([name, value]): [string, string] => [name.toLowerCase(), value]);
   const result = Object.create(null) as Record<string, string | string[]>; // "constructor" is a name like any
-  for (const [name, value] of edit(pairs, edits, "response")) {
+  for (const [name, value] of [...pairs.filter(([name]) => name === "content-length"), ...edited(pairs.filter(([name]) => !isFraming(name) && !named?.has(name)), edits, "response")]) {
     const before = result[name];
     result[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
   }
   return result;
 }
 
-function edit(pairs: readonly (readonly [string, string])[], edits: readonly HeaderEdit[], on: HeaderEdit["on"]): [string, string][] {
-  let result = pairs.map(([name, value]): [string, string] => [name, value]);
+function edited(pairs: readonly [string, string][], edits: readonly HeaderEdit[], on: HeaderEdit["on"]): readonly [string, string][] {
+  let result = pairs;
   for (const one of edits) {
     if (one.on !== on) continue;
-    const gone = new Set([...one.set.map(({ name }) => name), ...one.remove]);
-    result = result.filter(([name]) => !gone.has(name));
-    for (const { name, value } of [...one.set, ...one.add]) result.push([name, value]);
+    const gone = new Set([...one.set.map(({ name }) => name), ...one.remove]), news = [...one.set, ...one.add].filter(({ name }) => !isFraming(name) && (on === "response" || name !== "host")); // which has a line of its own
+    result = [...result.filter(([name]) => !gone.has(name)), ...news.map(({ name, value }): [string, string] => [name, value])];
   }
   return result;
 }

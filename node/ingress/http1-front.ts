@@ -171,7 +171,7 @@ export class Http1Front implements SpliceClient {
 
   #serve(head: RequestHead, rest: Buffer): boolean {
     const upgrade = head.upgrade?.toLowerCase();
-    if (head.minor === 0 || upgrade === "websocket" || upgrade === "spdy/3.1") return this.#handOver("http/1.1");
+    if (head.minor === 0 || ((upgrade === "websocket" || upgrade === "spdy/3.1") && head.framing === 0)) return this.#handOver("http/1.1"); // with a body it is a request like any: RFC 9110 section 7.8
     const asked = askedByHead(head);
     if (upgrade === "h2c" && asked && this.#first && !this.#caller.secure) {
       const begin = h2cUpgrade(head, asked.authority);

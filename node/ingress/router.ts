@@ -102,7 +102,7 @@ export class Router {
   }
 
   #forwarding(asked: Asked, route: Route, { backend, edits = NONE, timeoutMs, mirrors = NOBODY, ...rule }: Extract<Action, { type: "forward" }> & { readonly backend: Backend }): Planned {
-    const rewrite = backend.rewrite ?? rule.rewrite;
+    const rewrite = backend.rewrite ?? rule.rewrite, all = backend.edits?.length ? [...edits, ...backend.edits] : edits;
     const found = this.#deps.resolve(backend);
     if (!found || found.endpoints.length === 0) return { type: "fail", status: 503 };
     const spoken = this.#spoken(found, backend);
@@ -110,7 +110,7 @@ export class Router {
     return {
       type: "forward", endpoints: found.endpoints, ...spoken, timeoutMs,
       target: rewrite?.path ? withPath(asked.target, rewritePath(asked.path, rewrite.path, route.match.path.value)) : asked.target,
-      host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits, mirrors: backend.mirrors ? [...mirrors, ...backend.mirrors] : mirrors,
+      host: rewrite?.hostname ?? hostIn(all) ?? asked.authority, edits: all, mirrors: backend.mirrors ? [...mirrors, ...backend.mirrors] : mirrors,
     };
   }
 
@@ -132,6 +132,9 @@ export class Router {
 
 /** Anyone can make up methods; not so label values. */
 export function methodLabel(method = "GET"): string { return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE)$/.test(method) ? method : "other"; }
+
+/** The host that a filter for headers says, if one does. */
+function hostIn(edits: readonly HeaderEdit[]): string | undefined { return edits.findLast(({ on, set }) => on === "request" && set.some(({ name }) => name === "host"))?.set.findLast(({ name }) => name === "host")?.value; }
 
 function withPath(target: string, path: string): string {
   const question = target.indexOf("?");

@@ -62,6 +62,20 @@ export function readAttributes(bytes: Uint8Array): ReadonlyMap<number, Uint8Arra
   return found;
 }
 
+/** The value of the first attribute of a type, or of one within it, and so on: a view, nothing is copied. */
+export function findAttribute(bytes: Uint8Array, ...[type, ...within]: readonly [number, ...number[]]): Uint8Array | undefined {
+  for (let at = 0; at + 4 <= bytes.length; ) {
+    const length = bytes[at]! | (bytes[at + 1]! << 8);
+    if (length < 4 || at + length > bytes.length) return undefined;
+    if (((bytes[at + 2]! | (bytes[at + 3]! << 8)) & TYPE_MASK) === type) {
+      const value = bytes.subarray(at + 4, at + length), [next, ...rest] = within;
+      return next === undefined ? value : findAttribute(value, next, ...rest);
+    }
+    at += align(length);
+  }
+  return undefined;
+}
+
 export function u8(value: number): Uint8Array { return Uint8Array.of(value); }
 export function u32(value: number): Uint8Array {
   const bytes = new Uint8Array(4);

@@ -1,5 +1,5 @@
 /**
- * A container runtime that somebody else runs (--container-runtime-endpoint). Of the bundle, the node needs all but the runtime itself: nft, conntrack, ip, ctr, kubectl,
+ * A container runtime that somebody else runs (--container-runtime-endpoint). Of the bundle, the node needs all but the runtime itself: nft, ip, ctr, kubectl,
  * and the CNI plug-ins of the pod network. Those are put where the runtime looks for plug-ins; what it has there stays.
  *
  *   <dir>/bridge, host-local, portmap   scripts that start <agent>/current/cni/… with the bundle's tools at hand
