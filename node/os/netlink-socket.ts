@@ -11,6 +11,8 @@ export interface NetlinkSocket {
   batch(write: (sequence: number) => Uint8Array): void;
   /** The payloads of all objects of a kind. */
   dump(type: number, payload: Uint8Array): Uint8Array[];
+  /** The same, as the kernel hands them over, of kinds of which there may be a hundred thousand. What changes meanwhile may be missing. No other call before it has come to its end: the kernel takes none. */
+  dumpInParts(type: number, payload: Uint8Array): Iterable<readonly Uint8Array[]>;
   close(): void;
 }
 
@@ -67,23 +69,34 @@ export function netlinkSocket(protocol: number = NETLINK_ROUTE): NetlinkSocket {
     }
   }
 
-  /** Messages that answer the last request, until the kernel says that it was the last. */
-  function collect(): { readonly payloads: Uint8Array[]; readonly interrupted: boolean } {
-    const payloads: Uint8Array[] = [];
-    let interrupted = false;
-    for (;;) {
+  /** Payloads that answer the last request, datagram by datagram, until the kernel says that it was the last. Returns whether something changed meanwhile. */
+  function* answers(): Generator<readonly Uint8Array[], boolean> {
+    let interrupted = false, isLast = false;
+    while (!isLast) {
+      const payloads: Uint8Array[] = [];
       for (const message of readMessages(receive())) {
         if (message.sequence !== sequence) continue; // of a request that was given up
         if ((message.flags & DUMP_INTERRUPTED) !== 0) interrupted = true;
-        if (message.type === NLMSG.DONE) return { payloads, interrupted };
-        if (message.type !== NLMSG.ERROR) {
-          payloads.push(message.payload);
-          continue;
-        }
-        const number = -new DataView(message.payload.buffer, message.payload.byteOffset).getInt32(0, true);
-        if (number !== 0) throw new NetlinkError(`netlink: ${describe(number)}`, number);
-        return { payloads, interrupted };
+        isLast ||= message.type === NLMSG.DONE || message.type === NLMSG.ERROR;
+        if (message.type === NLMSG.ERROR) checkError(message.payload);
+        else if (message.type !== NLMSG.DONE) payloads.push(message.payload);
       }
+      yield payloads;
+    }
+    return interrupted;
+  }
+
+  function checkError(payload: Uint8Array): void {
+    const number = -new DataView(payload.buffer, payload.byteOffset).getInt32(0, true);
+    if (number !== 0) throw new NetlinkError(`netlink: ${describe(number)}`, number);
+  }
+
+  function collect(): { readonly payloads: Uint8Array[]; readonly interrupted: boolean } {
+    const payloads: Uint8Array[] = [], coming = answers();
+    for (;;) {
+      const { done, value } = coming.next();
+      if (done) return { payloads, interrupted: value };
+      for (const payload of value) payloads.push(payload);
     }
   }
 
@@ -102,6 +115,10 @@ export function netlinkSocket(protocol: number = NETLINK_ROUTE): NetlinkSocket {
         const { payloads, interrupted } = collect();
         if (!interrupted || tries >= TRIES_MAX) return payloads;
       }
+    },
+    *dumpInParts(type, payload) {
+      send(type, NLM.REQUEST | NLM.DUMP, payload);
+      yield* answers();
     },
     close: () => void c.close(fd),
   };

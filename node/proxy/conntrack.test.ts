@@ -21,7 +21,7 @@ const backend = (ip: string) => ({ ip, port: 5353, local: false });
 const plan = (...ips: string[]): PortPlan => ({ protocol: "udp", family: 4, clusterIp: "10.43.0.10", port: 53, nodePort: 30053, externalIps: [], loadBalancerIps: [], servingBackends: ips.map(backend) }) as unknown as PortPlan;
 
 const tableOf = (deleted: string[], lists: number[] = []): FlowTable => ({
-  list: (family) => (lists.push(family), TOLD),
+  list: (family) => (lists.push(family), [TOLD.slice(0, 2), TOLD.slice(2)]),
   delete: ({ handle }) => void deleted.push(Buffer.from(handle).readUInt16BE(handle.length - 2) + (Buffer.from(handle).includes(ipBytes(parseIp("172.30.0.1")!)) ? " node port" : "")),
 });
 
@@ -37,7 +37,7 @@ test("the kernel is asked once, and told of each stale flow of UDP; others have 
   let turns = 0;
   const conntrack = conntrackOf(tableOf(deleted, lists), async () => void turns++);
   expect(await conntrack.forgetStale(4, [plan("10.42.1.3")], new AbortController().signal)).toBe(3);
-  expect({ lists, deleted, turns }).toEqual({ lists: [4], deleted: ["40000", "40001", "40000 node port"], turns: TOLD.length + 3 });
+  expect({ lists, deleted, turns }).toEqual({ lists: [4], deleted: ["40000", "40001", "40000 node port"], turns: 2 + 3 });
 });
 
 test.each([

@@ -58,9 +58,11 @@ export function conntrackOf(table: FlowTable, breathe: Breathe): Conntrack {
     async forgetStale(family, plans, signal) {
       const ports = new Set(plans.flatMap(({ port, nodePort }) => (nodePort === 0 ? [port] : [port, nodePort])));
       const flows: (Flow & Pick<TrackedFlow, "handle">)[] = [];
-      for (const message of table.list(family)) {
-        const flow = readFlow(message, (port) => ports.has(port));
-        if (flow) flows.push({ ...flow, originalIp: ipText(flow.originalIp), replyIp: ipText(flow.replyIp) });
+      for (const told of table.list(family)) {
+        for (const message of told) {
+          const flow = readFlow(message, (port) => ports.has(port));
+          if (flow) flows.push({ ...flow, originalIp: ipText(flow.originalIp), replyIp: ipText(flow.replyIp) });
+        }
         await breathe();
         signal.throwIfAborted();
       }
