@@ -13,6 +13,9 @@ export function textOfBytes(bytes: Uint8Array): string {
   return isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") : replaceOctets(bytes, (octet) => SURROGATES + octet);
 }
 
+/** Put together of several: what was no text alone may be some. */
+export function joinedText(text: string): string { return text.isWellFormed() ? text : textOfBytes(bytesOfText(text)); }
+
 export function bytesOfText(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text);
   const bytes = Buffer.alloc(3 * text.length);

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
+import { textOfBytes } from "./byte-text.ts";
 import { containerConfig, sendable } from "./container-config.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandAll, expandStrictly } from "./expansion.ts";
@@ -112,6 +113,16 @@ test.each<[string, Uint8Array]>([
   expect(config.envs).toEqual([{ key: "X", value: Buffer.from(bytes) }, { key: "Y", value: Buffer.concat([Buffer.from("<"), bytes, Buffer.from(">")]) }]);
   if (isUtf8(bytes)) expect(sendable(config).args).toEqual([Buffer.from(bytes).toString()]);
   else expect(() => sendable(config)).toThrow("grpc: error while marshaling: string field contains invalid UTF-8");
+});
+
+test("what is no text alone may be some together: an argument, and a directory of a volume; what is none then is refused, or several directories would be one", async () => {
+  const environment = new Map(Object.entries({ A: textOfBytes(Buffer.of(0xc3)), B: textOfBytes(Buffer.of(0xa9)) }));
+  const config = (arg: string) => containerConfig({ pod: pod(), container: { name: "c", command: [arg], args: [arg] }, restartCount: 0, imageId: "i", environment, mounts: [], devices: [], platform: {} });
+  expect(sendable(config("caf$(A)$(B)"))).toMatchObject({ command: ["café"], args: ["café"] });
+  expect(() => sendable(config("caf$(A)"))).toThrow("grpc: error while marshaling: string field contains invalid UTF-8");
+  const mounts = async (subPathExpr: string) => await containerMounts({ os: "linux", pod: pod(), container: { name: "c", volumeMounts: [{ name: "v", mountPath: "/m", subPathExpr }] }, volumes: new Map([["v", { hostPath: undefined, readOnly: true, managed: false, image: { reference: "r", policy: undefined } }]]), environment, podDir: "/p", hosts: undefined, recursiveReadOnly: true, imageSubPaths: true } as unknown as MountFacts);
+  expect(await mounts("caf$(A)$(B)")).toMatchObject([{ image_sub_path: "café" }]);
+  await expect(mounts("caf$(A)")).rejects.toThrow("error SubPath `caf\ufffd` must be valid UTF-8");
 });
 
 test("a limit of nothing is none: what the container may use is then what its pod may, or its node has", () => {
