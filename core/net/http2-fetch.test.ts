@@ -201,7 +201,7 @@ function bareServer(answer: (n: number, stream: number) => Buffer): { server: tl
   return { server, asked: () => asked };
 }
 
-const HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, GOAWAY = 7;
+const DATA = 0, HEADERS = 1, RST_STREAM = 3, SETTINGS = 4, GOAWAY = 7;
 
 function frame(type: number, stream: number, payload: Buffer, flags = 0): Buffer {
   const head = Buffer.alloc(9);
@@ -280,6 +280,28 @@ test("a connection on which nothing comes any more is given up, though nobody cl
     way.end();
   });
 });
+
+test.each(["the way is lost", "the server is known to be away"])("a watch on a connection that the server takes no more requests on is given up like any other: %s", async (why) => {
+  const { server } = bareServer((n, stream) => Buffer.concat([frame(HEADERS, stream, Buffer.from([0x88]), 0x4), ...(n === 1 ? [frame(DATA, stream, Buffer.from("x")), frame(GOAWAY, 0, goawayAfter(stream))] : [])]));
+  await withOther(server, async (url, tls) => {
+    const fetch = http2Fetch({ clock, ...NEVER, ...(why === "the way is lost" && { readIdleMs: 50, pingMsMax: 100 }) }); // this server answers no pings
+    const reader = (await fetch(url, { ...get, ...NEVER, tls })).body!.getReader();
+    expect((await reader.read()).done).toBe(false);
+    const lost = reader.read().then(() => "more", () => "lost");
+    if (why !== "the way is lost") {
+      await fetch(url, { ...get, ...NEVER, tls }); // on another one
+      fetch.reconnect("the server was away");
+    }
+    expect(await lost).toBe("lost");
+    fetch.reconnect("over");
+  });
+});
+
+function goawayAfter(stream: number): Buffer {
+  const payload = Buffer.alloc(8);
+  payload.writeUInt32BE(stream);
+  return payload;
+}
 
 test("a watch is not held back by how late the server hears of what was read; what is longer than the window comes in whole", async () => {
   const large = "x".repeat(3 * 1024 * 1024);

@@ -84,7 +84,8 @@ export async function engineFetch(url: string, init: FetchInit): Promise<Respons
 }
 
 export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDLE_MS, pingMsMax = PING_MS_MAX, idleMs = IDLE_MS }: Http2FetchOptions): Http2Fetch {
-  const connections = new Map<string, Open[]>(); // by the certificate that is shown
+  const connections = new Map<string, Open[]>(); // for what comes next, by the certificate that is shown
+  const all = new Set<Open>(); // those as well that only end what is under way on them
   const older = new Set<string>(); // origins without HTTP/2
 
   /** One with room for another request, made if need be. */
@@ -115,11 +116,13 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
       made.ended = true;
       alarm.cancel();
       life.removeEventListener("abort", stop);
+      all.delete(made);
       forget();
     };
     const stop = (): void => end(life.reason instanceof Error ? life.reason : new Error("http2: client connection force closed"));
     const made: Open = { origin, material, session: connect(), streams: 0, streamsMax: STREAMS_FIRST, heardMs: clock.uptimeMs(), usedMs: clock.uptimeMs(), ended: false, end };
     let alarm = clock.after(Math.min(readIdleMs, idleMs), look);
+    all.add(made);
     life.addEventListener("abort", stop, { once: true });
     made.session.catch(leave);
     return made;
@@ -135,7 +138,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
       session = made.opened = opened;
       session.setMaxListeners(0); // one for each request under way
       session.once("connect", () => opened.setLocalWindowSize(WINDOW_BYTES));
-      session.on("error", leave).on("goaway", leave).on("close", leave); // its streams say why
+      session.on("error", leave).on("goaway", forget).on("close", leave); // its streams say why
       session.on("remoteSettings", ({ maxConcurrentStreams }) => { made.streamsMax = maxConcurrentStreams ?? made.streamsMax; });
       return session;
     }
@@ -218,7 +221,7 @@ export function http2Fetch({ clock, signal: life, proxyOf, readIdleMs = READ_IDL
   return Object.assign(request, {
     reconnect(reason: string): void {
       older.clear();
-      for (const one of [...connections.values()].flat()) one.end(new Error(reason));
+      for (const one of [...all]) one.end(new Error(reason));
     },
   });
 }

@@ -7,6 +7,7 @@
  */
 import { isUtf8 } from "node:buffer";
 import { DEPTH_MAX, jsonValueOf, parseJsonDocument, tooDeep, type JsonNode, type JsonValue } from "./json-document.ts";
+import { replaceOctets } from "./not-utf8.ts";
 
 /** `document` is there if duplicates were looked for and found; `hasFractions`: a number is written with a point, an exponent or very many digits, whatever its value. */
 export interface ParsedJson { readonly value: JsonValue; readonly document: JsonNode | undefined; readonly hasFractions: boolean }
@@ -37,25 +38,11 @@ export function parseJson(text: string): ParsedJson {
   return { value: jsonValueOf(document), document: duplicates ? document : undefined, hasFractions: hasFractions || /\d{19}/.test(text) };
 }
 
-/** Of what is no UTF-8 each byte is replaced, as in Go; the decoder of the web takes the beginning of a character for one. */
+/** Of what is no UTF-8 each byte is replaced, as in Go. */
 export function decodeText(bytes: Uint8Array): string {
   const text = UTF8.decode(bytes);
-  return text.includes(REPLACED) && !isUtf8(bytes) ? replacedBytewise(bytes) : text;
+  return text.includes(REPLACED) && !isUtf8(bytes) ? replaceOctets(bytes, () => REPLACED.charCodeAt(0)) : text;
 }
-
-function replacedBytewise(bytes: Uint8Array): string {
-  let text = "", from = 0;
-  for (let at = 0; at < bytes.length;) {
-    const length = octetsOf(bytes[at]!);
-    if (length > 0 && isUtf8(bytes.subarray(at, at + length))) { at += length; continue; }
-    text += UTF8.decode(bytes.subarray(from, at)) + REPLACED;
-    from = ++at;
-  }
-  return text + UTF8.decode(bytes.subarray(from));
-}
-
-/** Of the character that begins with this byte; 0: none does. */
-export function octetsOf(first: number): number { return first < 0x80 ? 1 : first >> 5 === 0b110 ? 2 : first >> 4 === 0b1110 ? 3 : first >> 3 === 0b11110 ? 4 : 0; }
 
 /** Whether the API server sends otherwise what JSON.stringify has written. */
 export function isEscaped(text: string): boolean { return ESCAPED.test(text); }

@@ -14,7 +14,8 @@ test.each<[octets: number[], problem: string]>([
 
 test.each([["\ufffd"], ["\u{1f600}"], ["\u00e9\u2028\t"]])("YAML may hold %j", (text) => expect(yamlTextOf(new TextEncoder().encode(text))).toBe(text));
 
-test.each<[octets: number[], text: string]>([[[0xe2, 0x82], "a\ufffd\ufffdb"], [[0xff, 0xfe], "a\ufffd\ufffdb"], [[0xc3, 0xa9, 0xc3], "a\u00e9\ufffdb"], [[0xed, 0xa0, 0x80], "a\ufffd\ufffd\ufffdb"]])("JSON of %j has each byte that is none replaced", (octets, text) => {
+test.each<[octets: number[], text: string]>([[[0xe2, 0x82], "a\ufffd\ufffdb"], [[0xff, 0xfe], "a\ufffd\ufffdb"], [[0xc3, 0xa9, 0xc3], "a\u00e9\ufffdb"], [[0xed, 0xa0, 0x80], "a\ufffd\ufffd\ufffdb"], [[0xc1, 0xbf, 0xe0, 0x9f, 0xbf], "a\ufffd\ufffd\ufffd\ufffd\ufffdb"],
+  [[0xf0, 0x8f, 0xbf, 0xbf, 0xf4, 0x8f, 0xbf, 0xbf], "a\ufffd\ufffd\ufffd\ufffd\u{10ffff}b"], [[0xf4, 0x90, 0x80, 0x80], "a\ufffd\ufffd\ufffd\ufffdb"], [[0xed, 0x9f, 0xbf, 0xee, 0x80, 0x80, 0x80], "a\ud7ff\ue000\ufffdb"]])("JSON of %j has each byte that is none replaced", (octets, text) => {
   expect(decodeText(around(...octets))).toBe(text);
 });
 

@@ -4,7 +4,7 @@
  * Source: go.yaml.in/yaml/v2 readerc.go
  */
 import { isUtf8 } from "node:buffer";
-import { decodeText, octetsOf } from "./json.ts";
+import { decodeText } from "./json.ts";
 import { YamlError } from "./yaml.ts";
 
 const REFUSED = /[^\t\n\r\x20-\x7e\x85\xa0-\ufffd]/;
@@ -36,3 +36,6 @@ function octetsProblem(bytes: Uint8Array): string | undefined {
   }
   return undefined;
 }
+
+/** Of the character that begins with this byte; 0: none does. */
+function octetsOf(first: number): number { return first < 0x80 ? 1 : first >> 5 === 0b110 ? 2 : first >> 4 === 0b1110 ? 3 : first >> 3 === 0b11110 ? 4 : 0; }

@@ -5,29 +5,25 @@
  * API: https://peps.python.org/pep-0383/ (the same, of Python)
  */
 import { isUtf8 } from "node:buffer";
+import { replaceOctets } from "../../../core/api/codec/not-utf8.ts";
 
 const SURROGATES = 0xdc00;
 
 export function textOfBytes(bytes: Uint8Array): string {
-  const whole = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  if (isUtf8(whole)) return whole.toString("utf8");
-  const parts: string[] = [];
-  for (let at = 0, end: number; at < whole.length; at = end) {
-    end = at + characterLength(whole, at);
-    parts.push(end > at ? whole.toString("utf8", at, end) : String.fromCharCode(SURROGATES + whole[at]!));
-    if (end === at) end++;
-  }
-  return parts.join("");
+  return isUtf8(bytes) ? Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8") : replaceOctets(bytes, (octet) => SURROGATES + octet);
 }
 
-/** Of the one that begins there; 0: none does. */
-function characterLength(bytes: Buffer, at: number): number {
-  const first = bytes[at]!;
-  const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return at + length <= bytes.length && isUtf8(bytes.subarray(at, at + length)) ? length : 0;
-}
+/** Put together of several: what was no text alone may be some. */
+export function joinedText(text: string): string { return text.isWellFormed() ? text : textOfBytes(bytesOfText(text)); }
 
 export function bytesOfText(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text);
-  return Buffer.concat(text.split(/([\udc80-\udcff])/u).map((part, i) => (i % 2 === 0 ? Buffer.from(part) : Buffer.of(part.charCodeAt(0) - SURROGATES))));
+  const bytes = Buffer.alloc(3 * text.length);
+  let length = 0;
+  for (const character of text) {
+    const code = character.codePointAt(0)!;
+    if (code >= SURROGATES + 0x80 && code <= SURROGATES + 0xff) bytes[length++] = code - SURROGATES;
+    else length += bytes.write(character, length);
+  }
+  return bytes.subarray(0, length);
 }

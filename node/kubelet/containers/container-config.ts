@@ -1,9 +1,8 @@
 /** What the runtime is told about a container. Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container.go (generateContainerConfig) */
-import { isUtf8 } from "node:buffer";
 import { join } from "node:path";
 import type { Container, EphemeralContainer, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CDIDevice, ContainerConfig, Device, Mount, Signal } from "../../cri/gen/runtime.v1.ts";
-import { bytesOfText } from "./byte-text.ts";
+import { bytesOfText, joinedText } from "./byte-text.ts";
 import { expandAll } from "./expansion.ts";
 import { containerAnnotations, containerLabels } from "./labels.ts";
 
@@ -28,7 +27,7 @@ export function containerConfig({ pod, container, restartCount, imageId, environ
   const stopSignal = container.lifecycle?.stopSignal;
   return {
     metadata: { name: container.name, attempt: restartCount }, image: { image: imageId, user_specified_image: container.image ?? "" },
-    command: expandAll(container.command, lookup), args: expandAll(container.args, lookup), working_dir: container.workingDir,
+    command: expandAll(container.command, lookup).map(joinedText), args: expandAll(container.args, lookup).map(joinedText), working_dir: container.workingDir,
     labels: containerLabels(pod, container), annotations: { ...annotations, ...containerAnnotations(pod, container, restartCount) }, log_path: containerLogPath(container.name, restartCount),
     stdin: container.stdin, stdin_once: container.stdinOnce, tty: container.tty, mounts: [...mounts], devices: [...devices], ...(cdiDevices.length > 0 ? { CDI_devices: [...cdiDevices] } : {}),
     envs: [...environment].map(([key, value]) => ({ key, value: bytesOfText(value) })), ...(stopSignal ? { stop_signal: stopSignal as Signal } : {}),
@@ -38,7 +37,7 @@ export function containerConfig({ pod, container, restartCount, imageId, environ
 
 /** What a program is started with is text, only its variables need not be. Throws an Error with the words of who sends it upstream. */
 export function sendable(config: ContainerConfig): ContainerConfig {
-  if (![...(config.command ?? []), ...(config.args ?? [])].every((text) => text.isWellFormed() || isUtf8(bytesOfText(text)))) throw new Error("grpc: error while marshaling: string field contains invalid UTF-8");
+  if (![...(config.command ?? []), ...(config.args ?? [])].every((text) => text.isWellFormed())) throw new Error("grpc: error while marshaling: string field contains invalid UTF-8");
   return config;
 }
 

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
+import { textOfBytes } from "./byte-text.ts";
 import { containerConfig, sendable } from "./container-config.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandAll, expandStrictly } from "./expansion.ts";
@@ -98,7 +99,8 @@ test("the environment, and what is wrong with it", async () => {
 
 test.each<[string, Uint8Array]>([
   ["text", Buffer.from("aé€😀")], ["one byte", Buffer.of(0xff)], ["a character cut off", Buffer.of(0x61, 0xe2, 0x82)], ["bytes between characters", Buffer.of(0x80, 0xc3, 0xa9, 0xfe, 0xf0, 0x9f, 0x98, 0x80, 0xc3)],
-  ["what a surrogate would be", Buffer.of(0xed, 0xb2, 0x80)], ["a longer way to write a character", Buffer.of(0xc0, 0xaf)], ["all there are", Buffer.from(Array.from({ length: 256 }, (_, i) => i))],
+  ["what a surrogate would be", Buffer.of(0xed, 0xb2, 0x80)], ["longer ways to write characters", Buffer.of(0xc0, 0xaf, 0xc1, 0xbf, 0xe0, 0x9f, 0xbf, 0xf0, 0x8f, 0xbf, 0xbf)],
+  ["what is beyond the last character", Buffer.of(0xf4, 0x90, 0x80, 0x80, 0xf5, 0x80, 0x80, 0x80, 0xff)], ["the first and the last of each length", Buffer.from("\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}")], ["those, and more", Buffer.concat([Buffer.from("\u0080\u07ff\u0800\ud7ff\ue000\uffff\u{10000}\u{10ffff}"), Buffer.of(0x80)])], ["nothing but such bytes", Buffer.alloc(1_000, 0xe2)], ["all there are", Buffer.from(Array.from({ length: 256 }, (_, i) => i))],
 ])("a variable has the bytes of its Secret: %s", async (_, bytes) => {
   const objects: ObjectSource = {
     configMap: async (__, name) => { throw notFound({ group: "", resource: "configmap" }, name); },
@@ -111,6 +113,16 @@ test.each<[string, Uint8Array]>([
   expect(config.envs).toEqual([{ key: "X", value: Buffer.from(bytes) }, { key: "Y", value: Buffer.concat([Buffer.from("<"), bytes, Buffer.from(">")]) }]);
   if (isUtf8(bytes)) expect(sendable(config).args).toEqual([Buffer.from(bytes).toString()]);
   else expect(() => sendable(config)).toThrow("grpc: error while marshaling: string field contains invalid UTF-8");
+});
+
+test("what is no text alone may be some together: an argument, and a directory of a volume; what is none then is refused, or several directories would be one", async () => {
+  const environment = new Map(Object.entries({ A: textOfBytes(Buffer.of(0xc3)), B: textOfBytes(Buffer.of(0xa9)) }));
+  const config = (arg: string) => containerConfig({ pod: pod(), container: { name: "c", command: [arg], args: [arg] }, restartCount: 0, imageId: "i", environment, mounts: [], devices: [], platform: {} });
+  expect(sendable(config("caf$(A)$(B)"))).toMatchObject({ command: ["café"], args: ["café"] });
+  expect(() => sendable(config("caf$(A)"))).toThrow("grpc: error while marshaling: string field contains invalid UTF-8");
+  const mounts = async (subPathExpr: string) => await containerMounts({ os: "linux", pod: pod(), container: { name: "c", volumeMounts: [{ name: "v", mountPath: "/m", subPathExpr }] }, volumes: new Map([["v", { hostPath: undefined, readOnly: true, managed: false, image: { reference: "r", policy: undefined } }]]), environment, podDir: "/p", hosts: undefined, recursiveReadOnly: true, imageSubPaths: true } as unknown as MountFacts);
+  expect(await mounts("caf$(A)$(B)")).toMatchObject([{ image_sub_path: "café" }]);
+  await expect(mounts("caf$(A)")).rejects.toThrow("error SubPath `caf\ufffd` must be valid UTF-8");
 });
 
 test("a limit of nothing is none: what the container may use is then what its pod may, or its node has", () => {

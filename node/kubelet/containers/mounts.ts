@@ -13,6 +13,7 @@ import type { Mounts } from "../../os/mount.ts";
 import { HOSTS_FILE, messagesDirectory } from "../volumes/pod-directories.ts";
 import type { ReadyVolume } from "../volumes/ready-volume.ts";
 import { bindSubPath, resolveSubPath, SubPathNotMade } from "../volumes/subpath.ts";
+import { joinedText } from "./byte-text.ts";
 import { expandStrictly } from "./expansion.ts";
 import { WINDOWS_HOSTS_PATH, windowsPath } from "./windows-container.ts";
 
@@ -72,7 +73,8 @@ function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Moun
   const { os, container, volumes, environment, podDir, mounts } = facts;
   const volume = volumes.get(mount.name);
   if (!volume) throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
-  const subPath = mount.subPathExpr ? expandStrictly(mount.subPathExpr, (name) => environment.get(name)) : mount.subPath ?? "";
+  const subPath = mount.subPathExpr ? joinedText(expandStrictly(mount.subPathExpr, (name) => environment.get(name))) : mount.subPath ?? "";
+  if (!subPath.isWellFormed()) throw new Error(`error SubPath \`${subPath.toWellFormed()}\` must be valid UTF-8`); // or several of them would be one directory
   if (subPath.startsWith("/")) throw new Error(`error SubPath \`${subPath}\` must not be an absolute path`);
   if (subPath.split("/").includes("..")) throw new Error(`unable to provision SubPath \`${subPath}\`: must not contain '..'`);
 

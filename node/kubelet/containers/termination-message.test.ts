@@ -32,6 +32,13 @@ test("last words", async () => {
     expect(await logged(...Array<string>(200).fill("F line"))).toBe("line\n".repeat(80));
     expect(await logged(...Array.from({ length: 90 }, (_, i) => `F ${i + 1}`), "P last")).toBe(`${Array.from({ length: 79 }, (_, i) => `${i + 12}\n`).join("")}last`);
     expect(await logged(...Array<string>(81).fill("P x"))).toBe("x".repeat(80)); // parts of a line that the runtime has cut are lines of its file
+    const unended = async (count: number) => {
+      writeFileSync(log, `${Array.from({ length: count }, (_, i) => `2026-01-01T00:00:00.1Z stdout F ${i + 1}\n`).join("")}2026-01-01T00:00:00.1Z stdout F and th`);
+      return await words("FallbackToLogsOnError");
+    };
+    expect(await unended(2)).toBe("1\n2\nand th"); // somebody is just writing it, or the machine went down with it
+    expect(await unended(79)).toMatch(/^1\n2\n(?:.*\n){77}and th$/);
+    for (const count of [80, 81, 200]) expect(await unended(count)).toBe(Array.from({ length: 80 }, (_, i) => `${count - 79 + i}\n`).join(""));
     writeFileSync(file, "x".repeat(5000));
     expect((await words("File")).length).toBe(4096);
     expect(await words("File", { path: join(directory, "none") })).toBe("");

@@ -28,20 +28,27 @@ export async function terminationMessage(container: RuntimeContainer): Promise<s
 async function endOfLog(path: string): Promise<string> {
   try {
     const { text: end, isCut } = await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * HEAD_BYTES + LINE_BYTES_MAX);
-    const [first = "", ...rest] = end.split("\n");
-    const whole = rest.slice(-LOG_LINES_MAX - 1).map(contentOf).join(""); // what follows the last line's end, too: nothing, or a line that is just being written
-    if (rest.length > LOG_LINES_MAX) return tail(whole, LOG_BYTES_MAX);
+    const lines = end.split(/(?<=\n)/);
+    const endedCount = lines.length - (end.endsWith("\n") ? 0 : 1);
+    if (endedCount > LOG_LINES_MAX) return tail(contentOf(lines.slice(endedCount - LOG_LINES_MAX), LOG_LINES_MAX), LOG_BYTES_MAX);
+    const [first = "", ...rest] = lines, whole = contentOf(rest, LOG_LINES_MAX - 1);
     const isEnough = !isCut || Buffer.byteLength(whole) >= LOG_BYTES_MAX;
-    return tail(`${contentOf(first) || (isEnough ? "" : `${first}\n`)}${whole}`, LOG_BYTES_MAX); // of a line without end there is only its end
+    return tail(`${contentOf([first], 1) || (isEnough ? "" : first)}${whole}`, LOG_BYTES_MAX); // of a line without end there is only its end
   } catch (error) {
     return `Error on reading termination message from logs: ${(error as Error).message}`;
   }
 }
 
-/** A line of the runtime's log is "<time> <stream> <F|P> <content>"; P: the line goes on in the next one. */
-function contentOf(line: string): string {
-  const [, tag, content] = /^\S+ (?:stdout|stderr) ([FP])\S* ?(.*)$/s.exec(line) ?? [];
-  return content === undefined ? "" : tag === "P" ? content : `${content}\n`;
+/**
+ * Of no more than `linesMax`. A line of the runtime's log is "<time> <stream> <F|P> <content>"; P: the line goes on in the next one. The last one may have no end,
+ * as it is being written or the machine went down with it: it is told where there are not enough that have.
+ */
+function contentOf(lines: readonly string[], linesMax: number): string {
+  const read = lines.flatMap((line) => {
+    const [, tag, content] = /^\S+ (?:stdout|stderr) ([FP])\S* ?(.*)$/s.exec(line) ?? [];
+    return content === undefined ? [] : [tag === "P" && content.endsWith("\n") ? content.slice(0, -1) : content];
+  });
+  return read.slice(0, linesMax).join("");
 }
 
 /** Of a file. A container may have put a pipe there, whose other end would be waited for. */

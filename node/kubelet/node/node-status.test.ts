@@ -37,6 +37,12 @@ test("swap is told where there is any, and what only newer nodes can do is decla
   expect(nodeStatusOf(facts(undefined)).declaredFeatures).toContain("RestartAllContainersOnContainerExits");
 });
 
+test("swap that was switched off is taken away from what the node says, which it has said then", () => {
+  const { machine } = facts(undefined);
+  const before = nodeStatusOf({ ...facts(undefined), machine: { ...machine, swapBytes: 4096, bootId: "a" } });
+  expect(nodeStatusPatch(before, nodeStatusOf({ ...facts(before), machine: { ...machine, bootId: "b" } }))).toMatchObject({ status: { nodeInfo: { bootID: "b", swap: null } } });
+});
+
 test("pods with ids of their own on the host's network are declared where the node is told to and the runtime can", () => {
   const declared = (gate: boolean, can: boolean) => nodeStatusOf({
     ...facts(undefined), settings: { ...facts(undefined).settings, placement: { gates: { UserNamespacesHostNetworkSupport: gate } } as unknown as NodeFacts["settings"]["placement"] }, runtimeStatus: { features: { user_namespaces_host_network: can } },

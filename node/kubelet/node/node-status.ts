@@ -6,7 +6,7 @@ import { timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Image, StatusResponse, VersionResponse } from "../../cri/gen/runtime.v1.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
-import { jsonCopy, same } from "../status/status-patch.ts";
+import { jsonCopy, mergePatch, same } from "../status/status-patch.ts";
 import { allocatableOf, capacityOf, type CapacityFacts } from "./capacity.ts";
 import { declaredFeatures } from "./declared-features.ts";
 import type { Pressure } from "./pressure.ts";
@@ -119,6 +119,7 @@ export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatu
   const removed = (name: "capacity" | "allocatable"): Record<string, null> => Object.fromEntries(Object.keys(before?.[name] ?? {}).filter((key) => after[name]?.[key] === undefined && goesWithCapacity(key)).map((key) => [key, null]));
   const status: Record<string, unknown> = Object.fromEntries(changed);
   for (const name of ["capacity", "allocatable"] as const) if (status[name]) status[name] = { ...after[name], ...removed(name) };
+  if (status["nodeInfo"]) status["nodeInfo"] = mergePatch(before?.nodeInfo, after.nodeInfo); // swap that is off is taken away: as long as it stood there, it would be told of every ten seconds
   if (status["addresses"] && before?.addresses?.length) status["addresses"] = [...(after.addresses ?? []), { $patch: "replace" }];
   status["conditions"] = after.conditions;
   return jsonCopy({ status });

@@ -16,7 +16,7 @@ export function statusPatch(uid: string, before: PodStatus, after: PodStatus): o
   const patch: Patch = {};
   function compare(key: keyof PodStatus): void {
     if (key === "conditions" || (same(before[key], after[key]) && !(key === "resources" && key in before !== key in after))) return;
-    if (after[key] !== undefined || OURS.has(key)) patch[key] = MERGED.has(key) ? merged(before[key], after[key]) : after[key] ?? null;
+    if (after[key] !== undefined || OURS.has(key)) patch[key] = MERGED.has(key) ? mergePatch(before[key], after[key]) : after[key] ?? null;
   }
   for (const key in before) compare(key as keyof PodStatus);
   for (const key in after) if (!(key in before)) compare(key as keyof PodStatus);
@@ -34,10 +34,10 @@ const OURS: ReadonlySet<string> = new Set(["message", "reason", "podIP", "podIPs
 /** Those that the server puts into what is there, key by key. */
 const MERGED: ReadonlySet<string> = new Set(["resources", "allocatedResources"] satisfies (keyof PodStatus)[]);
 
-/** What has to be put into `before` to make it `after`. */
-function merged(before: unknown, after: unknown): unknown {
+/** What has to be put into `before` to make it `after`: what is gone is null. */
+export function mergePatch(before: unknown, after: unknown): unknown {
   if (after === undefined) return null;
-  return isMap(before) && isMap(after) ? Object.fromEntries(Object.keys({ ...before, ...after }).map((key) => [key, merged(before[key], after[key])])) : after;
+  return isMap(before) && isMap(after) ? Object.fromEntries(Object.keys({ ...before, ...after }).map((key) => [key, mergePatch(before[key], after[key])])) : after;
 }
 
 function isMap(value: unknown): value is Patch { return typeof value === "object" && value !== null && !Array.isArray(value); }
