@@ -110,7 +110,7 @@ function listenersOf(gateway: Gateway, world: GatewayWorld): Accepted[] {
     const badCertificate = !terminates(listener) ? undefined : refs.length === 0 ? { reason: "InvalidCertificateRef", message: "the listener names no certificate" } : refs.find(({ problem }) => problem)?.problem;
     return {
       gateway, listener, refused, invalid: problems.get(listener.name), routes: [], attached: 0,
-      certificates: refs.filter(({ problem }) => !problem).map(({ ref }) => ({ host: (listener.hostname ?? "").toLowerCase(), namespace: ref.namespace ?? gateway.metadata.namespace ?? "", secret: ref.name })),
+      certificates: refs.filter(({ problem }) => !problem).map(({ ref }) => ({ host: (listener.hostname ?? "").toLowerCase(), labels: "many", namespace: ref.namespace ?? gateway.metadata.namespace ?? "", secret: ref.name })),
       unresolved: badKind ? { reason: "InvalidRouteKinds", message: `routes of kind ${badKind.kind} are not supported` } : badCertificate,
     };
   });

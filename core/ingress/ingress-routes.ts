@@ -8,8 +8,8 @@ import { keyOf } from "../api/meta/object-meta.ts";
 import { routePath } from "./route-path.ts";
 import type { Action, Route, RouteMatch } from "./route-table.ts";
 
-/** A certificate and the hosts it is shown for: "" for those nobody else has one for. */
-export interface CertificateUse { readonly host: string; readonly namespace: string; readonly secret: string }
+/** A certificate and the hosts it is shown for: "" for those nobody else has one for. `labels`: as of a route. */
+export interface CertificateUse extends Pick<Route, "host" | "labels"> { readonly namespace: string; readonly secret: string }
 
 const EVERYTHING: RouteMatch = { path: { type: "Prefix", value: "/" } };
 
@@ -42,7 +42,7 @@ export function ingressCertificates({ metadata, spec }: Readonly<Ingress>): Cert
     if (!secrets.has(secretName) && secrets.size >= SECRETS_MAX) return [];
     secrets.add(secretName);
     const names = hosts?.length ? hosts : ofRules;
-    return (names.length > 0 ? names : [""]).map((host) => ({ host: host.toLowerCase(), namespace: metadata.namespace ?? "", secret: secretName }));
+    return (names.length > 0 ? names : [""]).map((host) => ({ host: host.toLowerCase(), labels: "one", namespace: metadata.namespace ?? "", secret: secretName }));
   });
 }
 

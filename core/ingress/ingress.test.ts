@@ -54,7 +54,7 @@ test("a route with more conditions comes first, and rewrites keep the rest of th
 });
 
 test("certificates: for the hosts that are listed, or else those of the rules", () => {
-  const use = (host: string, secret: string) => ({ host, namespace: "default", secret });
+  const use = (host: string, secret: string) => ({ host, labels: "one", namespace: "default", secret });
   expect(ingressCertificates(ingress({ rules: [{ host: "a.b" }], tls: [{ hosts: ["X.y", "*.z"], secretName: "s" }, { secretName: "t" }, { hosts: ["none"] }] }))).toEqual([use("x.y", "s"), use("*.z", "s"), use("a.b", "t")]);
   expect(ingressCertificates(ingress({ tls: [{ secretName: "t" }] }))).toEqual([use("", "t")]);
 });

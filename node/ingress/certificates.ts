@@ -19,16 +19,14 @@ export class Certificates {
 
   use(doors: readonly Pick<OpenDoor, "target" | "certificates">[]): void {
     this.#byDoor = new Map(doors.map(({ target, certificates }) => {
-      const byHost = Map.groupBy(certificates, ({ host }) => (host.startsWith("*.") ? host.slice(1) : host));
+      const byHost = Map.groupBy(certificates, ({ host, labels }) => (labels === "one" && host.startsWith("*.") ? host.slice(1) : host));
       return [target, new Map([...byHost].map(([host, all]) => [host, [...new Set(all.map(({ namespace, secret }) => objectKey(namespace, secret)))]]))];
     }));
     this.#contexts.use(new Set([...this.#byDoor.values()].flatMap((hosts) => [...hosts.values()].flat())));
   }
 
   contextFor(serverName: string, door: number): SecureContext | undefined {
-    const name = serverName.toLowerCase();
-    const dot = name.indexOf(".");
-    for (const host of [name, ...(dot > 0 ? [name.slice(dot)] : []), ""])
+    for (const host of hostsOf(serverName.toLowerCase().replace(/\.$/, "")))
       for (const key of this.#byDoor.get(door)?.get(host) ?? []) {
         const context = this.#contexts.get(key);
         if (context) return context;
@@ -37,6 +35,14 @@ export class Certificates {
   }
 
   async close(): Promise<void> { await this.#contexts.close(); }
+}
+
+/** What a name may stand under, the most specific first. */
+function hostsOf(name: string): string[] {
+  const hosts = [name], first = name.indexOf(".");
+  if (first > 0) hosts.push(name.slice(first));
+  for (let dot = first; dot > 0; dot = name.indexOf(".", dot + 1)) hosts.push(`*${name.slice(dot)}`);
+  return [...hosts, ""];
 }
 
 function contextOf({ data = {} }: Readonly<Secret>): SecureContext {

@@ -5,9 +5,9 @@ import type { Route, RouteTable } from "../../core/ingress/route-table.ts";
 import { type DoorWorld, openDoors } from "./doors.ts";
 
 const route = (service: string, host = ""): Route => ({ host, labels: "many", match: { path: { type: "Prefix", value: "/" } }, fallback: false, source: "", age: service, action: { type: "forward", backends: [{ namespace: "default", service, port: 80, weight: 1 }] } });
-const listener = (gateway: string, port: number, protocol: "HTTP" | "HTTPS", hostname = ""): ServedListener => ({ gateway: gateway as ObjectKey, port, protocol, hostname, routes: [route(gateway, hostname)], certificates: protocol === "HTTPS" ? [{ host: hostname, namespace: "default", secret: gateway }] : [], terminates: protocol === "HTTPS" });
+const listener = (gateway: string, port: number, protocol: "HTTP" | "HTTPS", hostname = ""): ServedListener => ({ gateway: gateway as ObjectKey, port, protocol, hostname, routes: [route(gateway, hostname)], certificates: protocol === "HTTPS" ? [{ host: hostname, labels: "many", namespace: "default", secret: gateway }] : [], terminates: protocol === "HTTPS" });
 const world: DoorWorld = {
-  ingressRoutes: [route("ingress", "i.test")], ingressCertificates: [{ host: "i.test", namespace: "default", secret: "ingress" }], listeners: [listener("d/a", 80, "HTTP", "a.test"), listener("d/a", 8443, "HTTPS"), listener("d/b", 8443, "HTTP"), listener("d/b", 80, "HTTP"), listener("d/b", 443, "HTTPS")],
+  ingressRoutes: [route("ingress", "i.test")], ingressCertificates: [{ host: "i.test", labels: "one", namespace: "default", secret: "ingress" }], listeners: [listener("d/a", 80, "HTTP", "a.test"), listener("d/a", 8443, "HTTPS"), listener("d/b", 8443, "HTTP"), listener("d/b", 80, "HTTP"), listener("d/b", 443, "HTTPS")],
   fronts: { shared: new Map([[80, "HTTP"], [443, "HTTPS"], [8443, "HTTPS"]]), own: new Map([["d/b" as ObjectKey, new Map([[8443, "HTTP"], [80, "HTTP"]])]]) },
   doors: [{ gateway: undefined, port: 8443, target: 10_500 }, { gateway: "d/b" as ObjectKey, port: 8443, target: 10_501 }, { gateway: "d/b" as ObjectKey, port: 80, target: 10_502 }, { gateway: undefined, port: 9, target: 10_503 }, { gateway: "d/gone" as ObjectKey, port: 80, target: 10_504 }],
 };

@@ -10,7 +10,8 @@ test("a client that is gone just when it is to be told of a failure ends its own
   const forwarder = new Forwarder({ router, upstreams: {}, h2Upstreams: {}, requests: { inc: (labels: unknown) => void counted.push(labels) }, seconds: { observe: () => undefined }, clock: systemClock, log: silentLog } as never);
   let isDestroyed = false;
   const gone = (): never => { throw new Error("The stream has been destroyed"); };
-  const response = Object.assign(new EventEmitter(), { headersSent: false, statusCode: 200, writeHead: gone, stream: { respond: gone }, destroy: () => { isDestroyed = true; } });
+  const stream = Object.assign(new EventEmitter(), { respond: gone, destroy: () => { isDestroyed = true; } });
+  const response = Object.assign(new EventEmitter(), { headersSent: false, statusCode: 200, writeHead: gone, stream });
   for (const type of ["text/plain", "application/grpc"]) {
     isDestroyed = false;
     await forwarder.handle({ method: "POST", url: "/", httpVersionMajor: 2, headers: { ":authority": "h", "content-type": type } } as never, response as never, { remoteAddress: "10.0.0.1", secure: false, door: 80, port: 80 });

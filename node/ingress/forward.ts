@@ -12,6 +12,7 @@ import type { Http2ServerResponse } from "node:http2";
 import { type Duplex, PassThrough, type Readable } from "node:stream";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { cutOff } from "../../core/net/cut-off.ts";
 import { http1Request, type Http1Response } from "../../core/net/http1-client.ts";
 import { proxyBytes } from "../../core/net/proxy-bytes.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
@@ -88,11 +89,11 @@ export class Forwarder {
   /** Never throws: nobody handles what a client that has just gone makes of it. */
   #refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
     try {
-      if (response.headersSent) response.destroy();
+      if (response.headersSent) cutOff(response);
       else respond(request, response, status);
     } catch (error) {
       this.#deps.log.debug("a client could not be told that its request failed", { status, error });
-      response.destroy();
+      cutOff(response);
     }
   }
 
@@ -254,11 +255,11 @@ function stream(answer: Http1Response | Http2Response, response: ServerResponse,
     resolve();
   });
   body.once("error", () => {
-    response.destroy(); // half an answer must not look like a whole one
+    cutOff(response); // half an answer must not look like a whole one
     resolve();
   });
   body.once("close", () => { // a stream that was reset has no end
-    if (!body.readableEnded) response.destroy();
+    if (!body.readableEnded) cutOff(response);
     resolve();
   });
   response.once("close", () => {
@@ -271,7 +272,7 @@ function stream(answer: Http1Response | Http2Response, response: ServerResponse,
 function hasBody(request: IncomingMessage): boolean {
   if (request.httpVersionMajor >= 2) {
     const { stream: h2 } = request as IncomingMessage & { readonly stream?: { readonly endAfterHeaders?: boolean } };
-    return h2?.endAfterHeaders !== true && !(SAFE.has(request.method ?? "GET") && request.headers["content-length"] === undefined);
+    return h2?.endAfterHeaders !== true;
   }
   return request.headers["transfer-encoding"] !== undefined || Number(request.headers["content-length"] ?? 0) > 0;
 }

@@ -103,7 +103,10 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
   }
   const stream = requested(session, sent, { endStream: body === undefined });
   let trailers: http2.OutgoingHttpHeaders | undefined;
-  const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
+  const quit = (): void => {
+    if (body === undefined || stream.writableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
+    else stream.destroy(new Error("canceled")); // of `close` Bun makes an end like any: half a request would look whole
+  };
   signal.addEventListener("abort", quit, { once: true });
   stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, trailers: () => trailers }));
   stream.once("trailers", (received) => { trailers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(":"))); });

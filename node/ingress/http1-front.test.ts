@@ -295,6 +295,68 @@ describe("HTTP/2 without TLS", () => {
     expect(frames.filter(([type]) => type === 7)).toEqual([]);
   });
 
+  /** What comes of HTTP/2, "type flags" of each frame of requests' streams: 0 a body's, 1 a head's, 3 a reset; flag 1 an end. */
+  function framesOf(socket: net.Socket, skip = 0): { readonly seen: string[]; readonly reset: Promise<void> } {
+    const seen: string[] = [], reset = Promise.withResolvers<void>();
+    let came: Buffer = Buffer.alloc(0), ahead = skip;
+    socket.on("error", () => undefined).on("close", () => reset.resolve()).on("data", (chunk: Buffer) => {
+      came = Buffer.concat([came, chunk]);
+      if (came.length >= ahead) [came, ahead] = [came.subarray(ahead), 0];
+      while (ahead === 0 && came.length >= 9 && came.length >= 9 + came.readUIntBE(0, 3)) {
+        if (came.readUInt32BE(5) > 0) seen.push(`${came[3]} ${came[4]}`);
+        if (came[3] === 3) reset.resolve();
+        came = came.subarray(9 + came.readUIntBE(0, 3));
+      }
+    });
+    return { seen, reset: reset.promise };
+  }
+  const PREFACE = Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0)]), HEAD = [0x84, 0x86, 0x41, 1, 0x78], ENDS = 1, WHOLE_HEAD = 4;
+
+  test.each(["http", "h2c"])("half an answer of an endpoint that speaks %s ends with a reset, not as a whole one does", async (protocol) => {
+    const half = (_: unknown, response: { write(text: string): unknown; socket?: net.Socket | null; stream?: http2.ServerHttp2Stream }): void => {
+      response.write("half");
+      setTimeout(() => (response.stream ? response.stream.on("error", () => undefined).destroy(new Error("x")) : response.socket!.destroy()), 5);
+    };
+    const port = protocol === "h2c" ? await h2(half as never) : (await http(half as never)).port;
+    const socket = net.connect(await front({ ports: [port], appProtocol: protocol === "h2c" ? "kubernetes.io/h2c" : undefined }), "127.0.0.1");
+    const { seen, reset } = framesOf(socket);
+    socket.write(Buffer.concat([PREFACE, h2Frame(1, ENDS | WHOLE_HEAD, 1, [0x82, ...HEAD])]));
+    await reset;
+    socket.destroy();
+    expect([seen[0], seen.at(-1), seen.slice(1, -1).every((one) => one === "0 0")]).toEqual(["1 4", "3 0", true]);
+  });
+
+  test.each([["HTTP/1.1", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"], ["HTTP/2", Buffer.concat([PREFACE, h2Frame(1, WHOLE_HEAD, 1, [0x83, ...HEAD]), h2Frame(0, 0, 1, [...Buffer.from("half")])])]])("half a request of a client that speaks %s does not reach an endpoint as a whole one", async (_, bytes) => {
+    const connected = Promise.withResolvers<ReturnType<typeof framesOf>>();
+    const server = net.createServer((socket) => {
+      connected.resolve(framesOf(socket, PREFACE.length - 9));
+      socket.write(h2Frame(4, 0, 0));
+    });
+    await new Promise<void>((done) => void server.listen(0, "127.0.0.1", done));
+    closing.push(() => void server.close());
+    const client = net.connect(await front({ ports: [(server.address() as net.AddressInfo).port], appProtocol: "kubernetes.io/h2c" }), "127.0.0.1", () => void client.write(bytes));
+    const { seen, reset } = await connected.promise;
+    while (!seen.includes("0 0")) await Bun.sleep(1);
+    client.destroy();
+    await reset;
+    expect(seen).toEqual(["1 4", "0 0", "3 0"]);
+  });
+
+  test("a body that nobody has told the length of is the endpoint's, whatever the method", async () => {
+    const server = await http((request, response) => {
+      let text = "";
+      request.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => response.end(`${request.method} ${text}`));
+    });
+    const session = http2.connect(`http://127.0.0.1:${await front({ ports: [server.port] })}`);
+    const said = await new Promise((resolve, reject) => {
+      const stream = session.request({ ":method": "OPTIONS", ":path": "/", ":authority": "x" }, { endStream: false });
+      let text = "";
+      stream.on("data", (chunk: Buffer) => (text += chunk.toString())).on("end", () => resolve(text)).on("error", reject).end("body");
+    });
+    session.close();
+    expect(said).toBe("OPTIONS body");
+  });
+
   test("a client of HTTP/1.1 and one of HTTP/1.0 reach an endpoint that speaks it", async () => {
     const port = await h2((request, response) => {
       let text = "";

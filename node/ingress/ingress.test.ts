@@ -335,6 +335,13 @@ test("one port for HTTPS and for TLS that is passed through: the most specific l
   });
   await eventually(() => asked("other.mixed.test"), (text) => text === "sealed");
   expect([await asked("not.web.mixed.test"), (await asked("a.web.mixed.test")).slice(0, 12), (await asked("b.web.mixed.test")).slice(0, 12), (await asked("a.web.mixed.test", "other.mixed.test")).slice(0, 12)]).toEqual(["sealed", "HTTP/1.1 200", "HTTP/1.1 404", "HTTP/1.1 421"]);
+  const shown = (servername: string): Promise<unknown> => new Promise((resolve, reject) => {
+    const socket = connectTls({ host: "127.0.0.1", port: door, servername, rejectUnauthorized: false }, () => {
+      resolve(socket.getPeerCertificate().subject.CN);
+      socket.destroy();
+    }).on("error", reject);
+  });
+  expect([await shown("a.web.mixed.test"), await shown("b.a.web.mixed.test")]).toEqual(["second", "second"]); // a listener's wildcard is one label and more
   const posted = await asked("a.web.mixed.test", "a.web.mixed.test", "POST", "x".repeat(1_000_000));
   expect([posted.length > 1_000_000, posted.includes('"x-forwarded-proto":"https"'), posted.includes('"x-forwarded-port":"8443"')]).toEqual([true, true, true]);
   const session = http2.connect(`https://127.0.0.1:${door}`, { servername: "a.web.mixed.test", rejectUnauthorized: false });

@@ -86,7 +86,7 @@ export class Listeners {
   #server(host: string, { door, port, protocol }: Pick<Listening, "door" | "port" | "protocol">): Pick<Runnable, "run"> {
     const { certificates, forwarder, front, clock, log } = this.#options;
     const secure = protocol !== "HTTP";
-    const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName });
+    const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName: serverName?.replace(/\.$/, "") });
     const options = {
       clock, log, limits: { drainMs: DRAIN_MS },
       http1: (socket: Socket, seat: Http1Seat) => void new Http1Front(socket, seat, caller(seat.connection), front),
