@@ -179,6 +179,20 @@ test("it is told that a client goes while a list is sent to it, and not that one
   }
 });
 
+test.each(["application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"])("a list in %s is not made to its end for somebody who has gone", async (accept) => {
+  let upMs = 0, made = 0;
+  const quit = new AbortController(), gone = Promise.withResolvers<void>();
+  const entries = Array.from({ length: 10_000 }, (_, i) => {
+    const metadata = { name: `c-${i}` };
+    const object = { apiVersion: "v1", kind: "ConfigMap", get metadata() { if (++made === 100) quit.abort(); upMs += 0.01; return metadata; } } as unknown as ApiObject;
+    return new Cached(`${i}`, object, i);
+  });
+  const clock: Clock = { ...systemClock, uptimeMs: () => (upMs += 5) };
+  await expect(serve({ type: "list", served, entries, metadata: { resourceVersion: "1" }, brokenOff: () => gone.resolve() } as Answer, { headers: { accept }, quit: quit.signal, clock })).rejects.toThrow("abort");
+  await gone.promise;
+  expect(made).toBeLessThan(5_000);
+});
+
 test("a body is read whole, one that is too large is refused, and the client that goes away is not waited for", async () => {
   const stopping = new AbortController();
   const told: string[] = [];

@@ -93,7 +93,7 @@ function isStatus(object: ObjectAnswer["object"]): boolean {
   return object["kind" as never] === "Status" && object["apiVersion" as never] === "v1";
 }
 
-/** To write many objects is long work: others have their turn between two. Throws 406. */
+/** To write many objects is long work: others have their turn between two, and it ends when `breathe` throws. Throws 406. */
 export async function encodeList(answer: ListAnswer, how: Presentation, breathe: Breathe): Promise<Encoded> {
   const { served, entries, metadata } = answer;
   const { encoding, pretty, contentType, convert } = outputOf(how.request, served);
