@@ -53,8 +53,7 @@ export interface HttpFront {
 }
 
 export function httpFront(given: Deps): HttpFront {
-  const begun = breathers(given.clock);
-  const deps: Front = { ...given, events: new EventBytes(), bodies: new BodySender(begun), breathers: begun };
+  const deps: Front = { ...given, events: new EventBytes(), bodies: new BodySender(breathers(given.clock)), breathers: breathers(given.clock) }; // events do not wait for lists
   const requests = new RequestSignals(given.stopping);
   return {
     request(request, response, connection) {
