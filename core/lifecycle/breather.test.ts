@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { breather, breathers } from "./breather.ts";
+import { type Breathe, breather, breathers } from "./breather.ts";
 
 test("work goes on until its slice is used up; then what waits has its turn", async () => {
   let nowMs = 0;
@@ -69,4 +69,26 @@ test("of many that come and go only one works in a turn, and what is short does 
   isOver = true;
   expect(worked.filter((times) => times > 1)).toEqual([]);
   expect(short).toBeLessThan(Math.min(...ended) / 2);
+});
+
+test("small pieces that wait do not take a turn each, but as many as last a slice", async () => {
+  let upMs = 0, others = 0, isOver = false;
+  const begun = breathers({ uptimeMs: () => upMs });
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  setImmediate(turn);
+  begun();
+  upMs = 50;
+  const worked: number[] = []; // ms, by turns that others had before
+  const inner = async (breathe: Breathe): Promise<void> => { await breathe(); };
+  await Promise.all(Array.from({ length: 1000 }, async (_, i) => {
+    const breathe = begun();
+    if (i % 2 === 0) await breathe();
+    else await inner(breathe); // those that are awaited have the same
+    upMs += 0.1;
+    worked[others] = (worked[others] ?? 0) + 0.1;
+  }));
+  isOver = true;
+  const turns = worked.filter(Boolean);
+  expect(turns.length).toBeLessThanOrEqual(11);
+  expect(Math.max(...turns)).toBeLessThan(10.5);
 });

@@ -4,12 +4,14 @@
  *   const breathe = breather(clock);
  *   for (const part of parts) { work(part); await breathe(); }
  *
- * A slice begins with the first work after others had their turn. Several that work at the same time share one: those that wait for the next go on one after another, each with a turn of others before it.
+ * A slice begins with the first work after others had their turn. Several that work at the same time share one, and so do those that wait for the next.
  */
 import type { Clock } from "./clock.ts";
 
 /** How long nobody else's turn comes. */
 const SLICE_MS = 10;
+/** What goes on has done its piece of work after so many: those of the functions that await one another above it. */
+const MICROTASKS_MAX = 4;
 
 /** Nothing to wait for until the work has taken its slice of time; then the event loop goes round once. */
 export type Breathe = () => Promise<void> | undefined;
@@ -37,12 +39,13 @@ export function atOnce<T>(work: Pausing<T>): T {
 export function breather(clock: Pick<Clock, "uptimeMs">): Breathe { return breathers(clock)(); }
 
 /**
- * For pieces of work that come and go, perhaps a hundred at a time: each gets its own from what this returns, and all share one slice. Every other turn is that of one
- * that has not waited before, so that short work does not wait for all that is long.
+ * For pieces of work that come and go, perhaps a thousand at a time: each gets its own from what this returns, and all share one slice. What waits goes on one after another
+ * as long as a slice lasts, and every other of them is one that has not waited before, so that short work does not wait for all that is long, nor small pieces for a turn each.
  */
 export function breathers(clock: Pick<Clock, "uptimeMs">): () => Breathe {
   const fresh: (() => void)[] = [], waiting: (() => void)[] = [];
   let isFreshNext = true;
+  let isWoken = false; // somebody will let those who wait go on
   let sinceMs = 0;
   let isBegun = false; // nobody else has had a turn since `sinceMs`
   function begin(): void {
@@ -50,24 +53,38 @@ export function breathers(clock: Pick<Clock, "uptimeMs">): () => Breathe {
     isBegun = true;
     setImmediate(() => { isBegun = false; });
   }
-  function goOn(): void {
-    begin();
-    const next = (isFreshNext ? fresh.shift() ?? waiting.shift() : waiting.shift() ?? fresh.shift());
+  function isOver(): boolean { return clock.uptimeMs() - sinceMs >= SLICE_MS; }
+  function wake(): void {
+    isWoken = true;
+    setImmediate(() => {
+      begin();
+      next();
+    });
+  }
+  function next(): void {
+    const one = isFreshNext ? fresh.shift() ?? waiting.shift() : waiting.shift() ?? fresh.shift();
     isFreshNext = !isFreshNext;
-    next?.();
-    if (fresh.length + waiting.length > 0) setImmediate(goOn); // what the first does now may take all of the slice
+    one?.();
+    after(MICROTASKS_MAX);
+  }
+  /** Once what has gone on has worked: it may have taken all of the slice. */
+  function after(microtasks: number): void {
+    if (microtasks > 0) queueMicrotask(() => after(microtasks - 1));
+    else if (fresh.length + waiting.length === 0) isWoken = false;
+    else if (isOver()) wake();
+    else next();
   }
   return () => {
     let hasWaited = false;
     if (!isBegun) begin();
     return () => {
       if (!isBegun) begin();
-      if (clock.uptimeMs() - sinceMs < SLICE_MS) return undefined;
+      if (!isOver()) return undefined;
       const queue = hasWaited ? waiting : fresh;
       hasWaited = true;
       return new Promise((resolve) => {
         queue.push(resolve);
-        if (fresh.length + waiting.length === 1) setImmediate(goOn);
+        if (!isWoken) wake();
       });
     };
   };

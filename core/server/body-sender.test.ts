@@ -62,14 +62,15 @@ test("what watches begin with arrives whole, however slowly it is read, though i
   for (const text of texts) expect(text === expected).toBe(true);
 });
 
-test("before each part of what a watch begins with, and before a large event, others have their turn, however much the client takes at once", async () => {
+test("before each part of what a watch begins with, and before each event, others have their turn, however much the client takes at once; bytes are made of them after that", async () => {
   const written: Uint8Array[] = [];
   const response = { req: { httpVersionMajor: 1, httpVersion: "1.0" }, write: (bytes: Uint8Array, done?: () => void) => { written.push(Buffer.from(bytes)); done?.(); }, end: () => undefined, writableLength: 0 } as unknown as ServerResponse;
   const long = Buffer.alloc(40_000, "-");
   async function* batches(): AsyncIterable<EventBatch> { yield* [[long], [long], long, long.subarray(0, 10), [long.subarray(0, 10)]]; }
-  const before: number[] = [];
-  await new BodySender(() => () => void before.push(written.length)).sendEvents(response, { batches: batches(), encode: (batch) => batch }, new AbortController().signal);
-  expect(before).toEqual([0, 1, 2]);
+  const before: [number, number][] = [];
+  let encoded = 0;
+  await new BodySender(() => () => void before.push([encoded, written.length])).sendEvents(response, { batches: batches(), encode(batch) { encoded++; return batch; } }, new AbortController().signal);
+  expect(before).toEqual([[0, 0], [1, 1], [2, 2], [3, 3], [4, 4]]);
   expect(written.map(({ length }) => length)).toEqual([40_000, 40_000, 40_000, 10, 10]);
 });
 

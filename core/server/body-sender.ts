@@ -39,7 +39,7 @@ export class BodySender {
   readonly #gzipBlocks = new BlockPool(GZIP_BLOCK_BYTES, GZIP_BLOCKS_KEPT_MAX);
   readonly #breathers: () => Breathe;
 
-  /** A socket takes whatever it is given, so what a hundred watches begin with, or are told of a large object, would be one piece of work: its parts take turns. */
+  /** A socket takes whatever it is given, so what a hundred watches begin with, or one event that a thousand are told of, would be one piece of work: its parts take turns. */
   constructor(breathers: () => Breathe) { this.#breathers = breathers; }
 
   async send(request: ServerRequest, response: ServerResponse, { status, contentType, body, length = lengthOf(body) }: Encoded, signal: AbortSignal): Promise<void> {
@@ -68,10 +68,11 @@ export class BodySender {
   async sendEvents<T>(response: ServerResponse, { batches, encode }: { readonly batches: AsyncIterable<T>; encode(batch: T): EventBatch }, signal: AbortSignal): Promise<void> {
     const { out, write } = streamOf(response, this.#frames), breathe = this.#breathers();
     for await (const items of batches) {
+      const turn = breathe(); // before bytes are made of them, for a thousand may wait
+      if (turn) await turn;
+      if (signal.aborted) break;
       const batch = encode(items);
       const length = batch instanceof Uint8Array ? batch.length : lengthOf(batch);
-      if (length > EVENTS_AT_ONCE_BYTES_MAX) await breathe();
-      if (signal.aborted) break;
       if (batch instanceof Uint8Array) write(batch);
       else if (length <= EVENTS_AT_ONCE_BYTES_MAX) write(assemble(batch, length));
       else await this.#sendManyEvents(response, batch, signal);

@@ -6,6 +6,8 @@ import { EventBytes } from "./event-bytes.ts";
 
 const entry = (name: string, bytes = 10): Cached => new Cached(name, { apiVersion: "v1", kind: "ConfigMap", metadata: { name, annotations: { long: "x".repeat(bytes) } } } as unknown as ApiObject, 1);
 
+const text = (bytes: Uint8Array | readonly Uint8Array[]): string => Buffer.concat([bytes].flat() as Uint8Array[]).toString();
+
 test("watchers that see the same share its bytes: events, and batches of them; another type or encoding has its own", () => {
   const bytes = new EventBytes();
   let encoded = 0;
@@ -13,12 +15,12 @@ test("watchers that see the same share its bytes: events, and batches of them; a
   const [a, b] = [entry("a"), entry("b")];
   const batch = (): WatchItem[] => [{ type: "ADDED", entry: a }, { type: "MODIFIED", entry: b }];
   const first = bytes.of("json", batch(), encode);
-  expect(Buffer.from(first).toString()).toBe("ADDED a;MODIFIED b;");
+  expect(text(first)).toBe("ADDED a;MODIFIED b;");
   expect(bytes.of("json", batch(), encode)).toBe(first);
   expect(encoded).toBe(2);
-  expect(Buffer.from(bytes.of("json", [{ type: "MODIFIED", entry: b }], encode)).toString()).toBe("MODIFIED b;");
+  expect(text(bytes.of("json", [{ type: "MODIFIED", entry: b }], encode))).toBe("MODIFIED b;");
   expect(encoded).toBe(2);
-  expect(Buffer.from(bytes.of("json", [{ type: "DELETED", entry: b }], encode)).toString()).toBe("DELETED b;");
+  expect(text(bytes.of("json", [{ type: "DELETED", entry: b }], encode))).toBe("DELETED b;");
   bytes.of("protobuf", batch(), encode);
   expect(encoded).toBe(5);
 });
@@ -45,4 +47,17 @@ test("what is kept is bounded, in events and in bytes", () => {
   ask(large, 9 * 1024 * 1024); // more than all may be
   ask(large, 9 * 1024 * 1024);
   expect(encoded).toBe(1_028);
+});
+
+test("large events that have come together are shared, too; too many of them are not made one, nor copied for each who watches", () => {
+  const bytes = new EventBytes(), encode = ({ entry: { key } }: WatchItem): Uint8Array => Buffer.alloc(300_000, key);
+  const batch = (count: number): WatchItem[] => Array.from({ length: count }, (_, i) => ({ type: "ADDED", entry: entries[i]! }));
+  const entries = Array.from({ length: 100 }, (_, i) => entry(String(i)));
+  const first = bytes.of("json", batch(5), encode);
+  expect(first.length).toBe(1_500_000);
+  expect(bytes.of("json", batch(5), encode)).toBe(first);
+  for (let i = 6; i < 25; i++) bytes.of("json", batch(i), encode);
+  expect(bytes.of("json", batch(5), encode)).not.toBe(first);
+  const parts = bytes.of("json", batch(100), encode) as readonly Uint8Array[];
+  expect(parts.map(({ length }) => length)).toEqual(Array.from({ length: 100 }, () => 300_000));
 });

@@ -9,11 +9,12 @@ import type { Cached } from "../registry/generic/cached.ts";
 /** Of one encoding of one resource in one version: who encodes the same event must get the same bytes. */
 export type Encoding = string;
 
-interface Batch { readonly encoding: Encoding; readonly items: readonly WatchItem[]; readonly bytes: Uint8Array; readonly sizes: readonly number[] }
+interface Batch { readonly encoding: Encoding; readonly items: readonly WatchItem[]; readonly bytes: Uint8Array | readonly Uint8Array[]; readonly sizes: readonly number[] }
 
 /** Watchers are served within a turn or two of the event loop: what is older is of no use to any. */
 const EVENTS_MAX = 1_024;
 const BYTES_MAX = 8 * 1024 * 1024;
+/** And so many bytes of those. */
 const BATCHES_MAX = 8;
 /** More than this are initial events: hardly two watchers begin in the same turn. */
 export const SHARED_ITEMS_MAX = 128;
@@ -21,10 +22,11 @@ export const SHARED_ITEMS_MAX = 128;
 export class EventBytes {
   readonly #events = new Map<Cached, Map<string, Uint8Array>>();
   #bytes = 0;
-  readonly #batches: Batch[] = [];
+  readonly #batches: (Batch & { readonly bytes: Uint8Array })[] = [];
+  #batchBytes = 0;
 
-  /** All `items`, one after another; at most SHARED_ITEMS_MAX. `sized` is told of each how many bytes it is. */
-  of(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array, sized?: (bytes: number) => void): Uint8Array {
+  /** All `items`, one after another; at most SHARED_ITEMS_MAX. Those that are too long to be one are as many. `sized` is told of each how many bytes it is. */
+  of(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array, sized?: (bytes: number) => void): Uint8Array | readonly Uint8Array[] {
     if (items.length === 1) {
       const bytes = this.#one(encoding, items[0]!, encode);
       sized?.(bytes.length);
@@ -37,9 +39,12 @@ export class EventBytes {
 
   #batch(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array): Batch {
     const all = items.map((item) => this.#one(encoding, item, encode));
-    const made: Batch = { encoding, items, bytes: Buffer.concat(all), sizes: all.map(({ length }) => length) };
-    if (made.bytes.length <= BYTES_MAX / BATCHES_MAX) this.#batches.unshift(made);
-    if (this.#batches.length > BATCHES_MAX) this.#batches.pop();
+    const sizes = all.map(({ length }) => length), length = sizes.reduce((sum, size) => sum + size, 0);
+    if (length > BYTES_MAX) return { encoding, items, bytes: all, sizes };
+    const made = { encoding, items, bytes: Buffer.concat(all), sizes };
+    this.#batches.unshift(made);
+    this.#batchBytes += length;
+    while (this.#batches.length > BATCHES_MAX || this.#batchBytes > BYTES_MAX) this.#batchBytes -= this.#batches.pop()!.bytes.length;
     return made;
   }
 

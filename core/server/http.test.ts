@@ -179,6 +179,45 @@ test("it is told that a client goes while a list is sent to it, and not that one
   }
 });
 
+test("what a watch is told of does not wait for all the long answers that are under way", async () => {
+  let upMs = 0, pieces = 0, isOver = false;
+  function* endless(): Iterable<string> { for (; !isOver; pieces++) { upMs += 50; yield "more\n"; } }
+  const before: number[] = [];
+  async function* batches(): AsyncIterable<readonly WatchItem[]> {
+    for (let i = 0; i < 5; i++) {
+      before.push(pieces);
+      yield [{ type: "ADDED", entry: new Cached(`${i}`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${i}` } } as unknown as ApiObject, i) }];
+    }
+    before.push(pieces);
+    isOver = true;
+  }
+  const stopping = new AbortController();
+  const answers: Answer[] = [...Array.from({ length: 20 }, (): Answer => ({ type: "raw", status: 200, headers: {}, body: { pieces: endless() } })), { type: "watch", served, batches: batches() }];
+  const front = httpFront({ handler: () => Promise.resolve(answers.shift()!), clock: { ...systemClock, uptimeMs: () => upMs }, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined) });
+  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
+  const asked = (): Promise<void> => new Promise((resolve, reject) => { ask({ port: server.address()!.port, agent: false }, (response) => response.resume().on("end", resolve)).on("error", reject).end(); });
+  const long = Array.from({ length: 20 }, asked);
+  while (answers.length > 1) await systemClock.sleep(1, stopping.signal);
+  await Promise.all([asked(), ...long]);
+  expect(before.length).toBe(6);
+  expect(before[5]! - before[0]!).toBeLessThan(40);
+});
+
+test.each(["application/json", "application/json;as=Table;g=meta.k8s.io;v=v1", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"])("a list in %s is not made to its end for somebody who has gone", async (accept) => {
+  let upMs = 0, made = 0;
+  const quit = new AbortController(), gone = Promise.withResolvers<void>();
+  const entries = Array.from({ length: 10_000 }, (_, i) => {
+    const metadata = { name: `c-${i}` };
+    const object = { apiVersion: "v1", kind: "ConfigMap", get metadata() { if (++made === 100) quit.abort(); upMs += 0.01; return metadata; } } as unknown as ApiObject;
+    return new Cached(`${i}`, object, i);
+  });
+  const clock: Clock = { ...systemClock, uptimeMs: () => (upMs += 5) };
+  await expect(serve({ type: "list", served, entries, metadata: { resourceVersion: "1" }, brokenOff: () => gone.resolve() } as Answer, { headers: { accept }, quit: quit.signal, clock })).rejects.toThrow("abort");
+  await gone.promise;
+  expect(made).toBeLessThan(5_000);
+});
+
 test("a body is read whole, one that is too large is refused, and the client that goes away is not waited for", async () => {
   const stopping = new AbortController();
   const told: string[] = [];

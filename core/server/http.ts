@@ -53,8 +53,7 @@ export interface HttpFront {
 }
 
 export function httpFront(given: Deps): HttpFront {
-  const begun = breathers(given.clock);
-  const deps: Front = { ...given, events: new EventBytes(), bodies: new BodySender(begun), breathers: begun };
+  const deps: Front = { ...given, events: new EventBytes(), bodies: new BodySender(breathers(given.clock)), breathers: breathers(given.clock) }; // events do not wait for lists
   const requests = new RequestSignals(given.stopping);
   return {
     request(request, response, connection) {
@@ -99,14 +98,20 @@ function isEndless(answer: Answer): boolean {
   return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || isStream(answer.body)));
 }
 
-/** Undefined: whoever asked has gone meanwhile. */
-async function taken({ pieces }: Slowly, breathe: Breathe, signal: AbortSignal): Promise<readonly Piece[] | undefined> {
+/** Undefined: whoever asked has gone while others had their turn, and the rest of the work was for nobody. */
+function unlessGone<T>(signal: AbortSignal, work: (breathe: Breathe) => Promise<T>, breathe: Breathe): Promise<T | undefined> {
+  return work(() => breathe()?.then(() => signal.throwIfAborted())).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    return undefined;
+  });
+}
+
+async function taken({ pieces }: Slowly, breathe: Breathe): Promise<readonly Piece[]> {
   const all: Piece[] = [];
   for (const piece of pieces) {
     all.push(typeof piece === "string" ? Buffer.from(piece) : piece); // to count the bytes of all of them at once would be a long piece of work again
     const turn = breathe();
     if (turn) await turn;
-    if (signal.aborted) return undefined;
   }
   return all;
 }
@@ -141,7 +146,9 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
     case "object":
     case "list": {
       const beganMs = answer.sending ? clock.uptimeMs() : 0;
-      const { status, contentType, body } = answer.type === "list" ? await encodeList(answer, how, begun()) : encodeObject(answer, how);
+      const encoded = answer.type === "list" ? await unlessGone(signal, (going) => encodeList(answer, how, going), begun()) : encodeObject(answer, how);
+      if (!encoded) return answer.brokenOff?.();
+      const { status, contentType, body } = encoded;
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
       const length = lengthOf(body);
@@ -164,7 +171,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       if (passedOn) return sendPassedOn(answer, { ...passedOn, isHead: how.request.method === "HEAD" }, { response, clock, signal });
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
       if (isSlowly(body)) {
-        const pieces = await taken(body, begun(), signal);
+        const pieces = await unlessGone(signal, (going) => taken(body, going), begun());
         return pieces && bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? "", body: pieces }, signal);
       }
       if (typeof body === "string" || body instanceof Uint8Array)

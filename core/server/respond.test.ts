@@ -80,13 +80,25 @@ test("a list in YAML is that in JSON, of built-in and of custom resources, and o
   await api.ask("DELETE", `${MAPS}/long`);
 });
 
-test.each([
-  "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", ...["application/json;as=Table", "application/json;as=PartialObjectMetadataList", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"].map((form) => `${form};g=meta.k8s.io;v=v1`),
-])("between objects of a list that are made into %s others have their turn", async (accept) => {
+test.each(["Object", "None", "Metadata"])("a Table with %s says the same, whoever reads it; of what there is not it is refused", async (includeObject) => {
+  const accept = "application/json;as=Table;g=meta.k8s.io;v=v1";
+  for (const path of ["/api/v1/configmaps", "/api/v1/namespaces", "/apis/example.com/v1/chairs", "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "/api/v1/namespaces/none/secrets"]) {
+    const told = async (query: Record<string, string>) => (await api.ask("GET", path, { headers: { accept }, query })).body;
+    const table = await told({ includeObject }) as { readonly rows: readonly { readonly object: object | null }[] | null };
+    expect(table).toEqual(await told({ includeObject, pretty: "true" }));
+    expect(table.rows?.every(({ object }) => (object === null) === (includeObject === "None")) ?? true).toBe(true);
+    expect((await api.ask("GET", path, { headers: { accept }, query: { includeObject: "x" } })).code).toBe(400);
+  }
+});
+
+test.each<[string, string?]>([
+  ["application/json"], ["application/yaml"], ["application/vnd.kubernetes.protobuf"], ...["application/json;as=Table", "application/json;as=PartialObjectMetadataList", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"].map((form): [string] => [`${form};g=meta.k8s.io;v=v1`]),
+  ...["Object", "None"].map((include): [string, string] => ["application/json;as=Table;g=meta.k8s.io;v=v1", `includeObject=${include}`]),
+])("between objects of a list that are made into %s %s others have their turn", async (accept, query = "") => {
   const served = { row: { group: "", version: "v1", kind: "ConfigMap" }, apiVersion: "v1", custom: undefined, fromStorage: (object: object) => object } as unknown as ServedResource;
   const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "m" } } as ApiObject;
   const entries = Array.from({ length: 5 }, (_, i) => new Cached(`/registry/core/configmaps/default/m${i}`, object, i + 1));
-  const request = { header: (name: string) => (name === "accept" ? accept : undefined), query: new URLSearchParams() } as unknown as ServerRequest;
+  const request = { header: (name: string) => (name === "accept" ? accept : undefined), query: new URLSearchParams(query) } as unknown as ServerRequest;
   let turns = 0;
   await encodeList({ type: "list", served, entries, metadata: { resourceVersion: "1" } }, { request, nowMs: () => 0, describe: undefined }, () => { turns++; return undefined; });
   expect(turns).toBeGreaterThanOrEqual(5);

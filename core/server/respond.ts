@@ -93,7 +93,7 @@ function isStatus(object: ObjectAnswer["object"]): boolean {
   return object["kind" as never] === "Status" && object["apiVersion" as never] === "v1";
 }
 
-/** To write many objects is long work: others have their turn between two. Throws 406. */
+/** To write many objects is long work: others have their turn between two, and it ends when `breathe` throws. Throws 406. */
 export async function encodeList(answer: ListAnswer, how: Presentation, breathe: Breathe): Promise<Encoded> {
   const { served, entries, metadata } = answer;
   const { encoding, pretty, contentType, convert } = outputOf(how.request, served);
@@ -127,7 +127,7 @@ function* converted(answer: ListAnswer, how: Presentation): Pausing<Encoded> {
   const output = outputOf(how.request, served);
   const plain = output.encoding === "json" && !output.pretty;
   if (output.convert?.kind === "Table") {
-    if (plain && (how.request.query.get("includeObject") || "Metadata") === "Metadata") return { status: 200, contentType: output.contentType, body: yield* tablePieces(answer, how, output) };
+    if (plain) return { status: 200, contentType: output.contentType, body: yield* tablePieces(answer, how, output) };
     return whole(200, output, tableOf(served.row, entries.map(({ object }) => (served.custom ? served.fromStorage(object) : object)), metadata, how, output, served));
   }
   if (output.convert) {
@@ -170,21 +170,22 @@ async function jsonList(served: ServedResource, entries: readonly Cached[], meta
 /** Upstream's lists of custom resources say of a continuation that there is none. */
 function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : keysInOrder({ continue: "", ...metadata }); }
 
-/** Rows with the metadata of their objects, as kubectl asks for them. */
+/** Rows with the metadata of their objects, as kubectl asks for them, or with the objects, as it does to sort them. Throws 400. */
 function* tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): Pausing<readonly Piece[]> {
-  const version = output.convert!.version as "v1" | "v1beta1";
+  const version = output.convert!.version as "v1" | "v1beta1", include = checkInclude(how.request.query.get("includeObject") ?? "");
   const { head, rows, none } = yield* tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs(), version, describe: how.describe });
   if (rows.length === 0) return [`${jsonText({ ...head, rows: none })}\n`];
-  const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
-  const between = Buffer.from('}},{"cells":');
+  const isMetadata = include === "Metadata", end = isMetadata ? "}}" : "}";
+  const object = Buffer.from(isMetadata ? `,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":` : ',"object":');
+  const between = Buffer.from(`${end},{"cells":`);
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
   let start: Piece = '{"cells":';
   for (const { entry, before, age, after } of rows) {
     yield;
-    pieces.push(start, before, age, after, object, metadataJson(served, entry));
+    pieces.push(start, before, age, after, object, isMetadata ? metadataJson(served, entry) : include === "Object" ? jsonOf(served, entry) : "null");
     start = between;
   }
-  pieces.push("}}]}\n");
+  pieces.push(`${end}]}\n`);
   return pieces;
 }
 

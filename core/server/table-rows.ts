@@ -56,15 +56,16 @@ function encodeAtOnce(rows: readonly Row[], whole: string): void {
   for (const row of rows) if (typeof row.before === "string") row.before = partOf(bytes, end, (end += row.before.length));
 }
 
-type Shown = Readonly<Cached["object"]>;
+interface Shown { readonly entry: Cached; readonly object: Readonly<Cached["object"]> }
 
-/** A few kinds have an order of their own. */
-function inOrder(served: ServedResource, entries: readonly Cached[], { compare }: Printer): readonly { readonly entry: Cached; readonly object: Shown }[] {
-  const shown = entries.map((entry) => ({ entry, object: served.custom ? served.fromStorage(entry.object) : entry.object }));
-  return compare ? shown.sort((a, b) => compare(a.object, b.object)) : shown;
+/** A few kinds have an order of their own. Of all others each is brought into its version when it is asked for. */
+function* inOrder(served: ServedResource, entries: readonly Cached[], { compare }: Printer): Iterable<Shown> {
+  const shown = (entry: Cached): Shown => ({ entry, object: served.custom ? served.fromStorage(entry.object) : entry.object });
+  if (compare) yield* entries.map(shown).sort((a, b) => compare(a.object, b.object));
+  else for (const entry of entries) yield shown(entry);
 }
 
-function textOf(printer: Printer, object: Shown, cells: string): string {
+function textOf(printer: Printer, object: Shown["object"], cells: string): string {
   const conditions = printer.conditions?.(object);
   return conditions && conditions.length > 0 ? `${cells},"conditions":${jsonText(conditions)}` : cells;
 }

@@ -46,7 +46,7 @@ type Hook = PolicyHook<MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, 
 interface Invocation { readonly policy: Policy; readonly binding: Binding; readonly matched: Matched; readonly param: Param; readonly compiled: CompiledMutatingPolicy }
 
 export function mutatingPolicies(deps: MutatingPolicyDeps): AdmissionPlugin {
-  const source = new PolicySource({ policies: deps.policies, bindings: deps.bindings, compile: compileMutating });
+  const source = new PolicySource({ policies: deps.policies, bindings: deps.bindings, compile: compileMutating, clock: deps.clock });
   const key = {};
   return {
     name: "MutatingAdmissionPolicy",
@@ -91,7 +91,7 @@ class Round {
         return await paramsOf(paramKind, paramRef, this.#request, this.#deps);
       });
       if (!params || params.length === 0 || !(await this.#unless(policy, undefined, () => this.#canBeShown(matched)))) continue;
-      for (const param of params) this.#invocations.push({ policy, binding, matched, param, compiled: compiled() });
+      for (const param of params) this.#invocations.push({ policy, binding, matched, param, compiled: await compiled() });
     }
   }
 

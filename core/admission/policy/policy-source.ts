@@ -3,12 +3,13 @@ import { forbidden } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
+import { CompiledOnce } from "../expressions/compiled-once.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 
 export interface PolicyHook<P, B, C> {
   readonly policy: Readonly<P>;
   readonly bindings: readonly Readonly<B>[];
-  compiled(): C;
+  compiled(): Promise<C>;
 }
 
 type Binding = ApiObject & { readonly spec: { readonly policyName?: string | undefined } };
@@ -25,14 +26,13 @@ const EXCLUDED: ReadonlySet<string> = new Set([
 export class PolicySource<P extends ApiObject, B extends Binding, C> {
   readonly #policies: Informer<P>;
   readonly #bindings: Informer<B>;
-  readonly #compile: (policy: Readonly<P>) => C;
-  readonly #compiled = new WeakMap<object, { readonly value: C }>();
+  readonly #compiled: CompiledOnce<Readonly<P>, C>;
   #hooks: readonly PolicyHook<P, B, C>[] | undefined; // undefined: something has changed since
 
-  constructor({ policies, bindings, compile }: { readonly policies: Informer<P>; readonly bindings: Informer<B>; compile(policy: Readonly<P>): C }) {
+  constructor({ policies, bindings, compile, clock }: { readonly policies: Informer<P>; readonly bindings: Informer<B>; compile(policy: Readonly<P>): C; readonly clock: Clock }) {
     this.#policies = policies;
     this.#bindings = bindings;
-    this.#compile = compile;
+    this.#compiled = new CompiledOnce(compile, clock);
     policies.onChange(() => { this.#hooks = undefined; });
     bindings.onChange(() => { this.#hooks = undefined; });
   }
@@ -60,14 +60,8 @@ export class PolicySource<P extends ApiObject, B extends Binding, C> {
     const bindings = Map.groupBy([...this.#bindings.list()].sort(byName), ({ spec }) => spec.policyName ?? "");
     return [...this.#policies.list()].sort(byName).flatMap((policy) => {
       const bound = bindings.get(policy.metadata.name);
-      return bound ? [{ policy, bindings: bound, compiled: () => this.#compiledOf(policy) }] : [];
+      return bound ? [{ policy, bindings: bound, compiled: () => this.#compiled.of(policy) }] : [];
     });
-  }
-
-  #compiledOf(policy: Readonly<P>): C {
-    let known = this.#compiled.get(policy);
-    if (!known) this.#compiled.set(policy, (known = { value: this.#compile(policy) }));
-    return known.value;
   }
 }
 

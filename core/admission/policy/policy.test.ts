@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { admissionRequest } from "../../../test/admission-request.ts";
 import { staticInformer, stored } from "../../../test/static-informer.ts";
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
@@ -10,7 +10,7 @@ import { notFound, type StatusError } from "../../api/meta/status-error.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
 import type { Client, ResourceRef } from "../../client/client.ts";
-import { systemClock } from "../../lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { ObjectVersions } from "../webhook/object-versions.ts";
@@ -47,7 +47,7 @@ interface World {
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, kindOf = versions.kindOf, request = {}, meter, conditionMeter, mutationMeter: mutations }: World & { readonly meter?: PolicyMeter; readonly conditionMeter?: ConditionMeter; readonly mutationMeter?: MutationMeter }) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, kindOf = versions.kindOf, request = {}, clock = systemClock, meter, conditionMeter, mutationMeter: mutations }: World & { readonly clock?: Clock; readonly meter?: PolicyMeter; readonly conditionMeter?: ConditionMeter; readonly mutationMeter?: MutationMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -57,7 +57,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
   }) } as unknown as Client;
   const authorizer = { authorize: async (attributes: { verb: string }) => ({ decision: attributes.verb === "breakglass" ? "allow" : "no-opinion", reason: "" }) } as unknown as Authorizer;
   const common = {
-    client, versions: { ...versions, shown, kindOf, equivalents: () => equivalents }, conditionMeter, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
+    client, versions: { ...versions, shown, kindOf, equivalents: () => equivalents }, conditionMeter, authorizer, clock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
     namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
   };
   const chain = admissionChain([
@@ -274,4 +274,20 @@ test("a kind of parameter is found by its small letters, too, and no other way",
   const rows = [{ group: "", version: "v1", kind: "ConfigMap" }, { group: "example.com", version: "v1", kind: "ConfigMap" }];
   const found = (kind: string): unknown => rowOfKind(rows, { group: "", version: "v1", kind });
   expect([found("ConfigMap"), found("configmap"), found("Configmap"), found("configmaps")]).toEqual([rows[0], rows[0], undefined, undefined]);
+});
+
+test("many policies that are new to a write are compiled when they first matter, and others have their turn between two", async () => {
+  const compile = vi.spyOn(AdmissionScope.prototype, "compile");
+  const validating = Array.from({ length: 30 }, () => ({ validations: [{ expression: "object.spec.replicas == 5" }] }));
+  const mutating = Array.from({ length: 30 }, () => ({ mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: "[JSONPatch{op: 'test', path: '/spec/replicas', value: 5}]" } }] }));
+  expect((await run({ validating, mutating, binding: { matchResources: { ...matchConstraints, resourceRules: [{ ...rules[0], resources: ["replicasets"] }] } } })).outcome).toBe("ok");
+  expect(compile).toHaveBeenCalledTimes(0); // no binding is about it
+  let upMs = 0, others = 0, isOver = false;
+  const turn = (): void => { others++; if (!isOver) setImmediate(turn); };
+  setImmediate(turn);
+  expect((await run({ validating, mutating, clock: { ...systemClock, uptimeMs: () => (upMs += 10) } })).outcome).toBe("ok");
+  isOver = true;
+  expect(compile).toHaveBeenCalledTimes(60);
+  expect(others).toBeGreaterThanOrEqual(59);
+  compile.mockRestore();
 });

@@ -59,7 +59,7 @@ const CODES: Readonly<Record<string, number>> = { Forbidden: 403, Unauthorized: 
 interface Denial { readonly message: string; readonly reason: string }
 
 export function validatingPolicies(deps: ValidatingPolicyDeps): AdmissionPlugin {
-  const source = new PolicySource({ policies: deps.policies, bindings: deps.bindings, compile: compileValidating });
+  const source = new PolicySource({ policies: deps.policies, bindings: deps.bindings, compile: compileValidating, clock: deps.clock });
   return {
     name: "ValidatingAdmissionPolicy",
     handles: (request) => source.handles(request),
@@ -89,7 +89,7 @@ class Round {
     const matched = await this.#unless(policy, undefined, () => matchPolicy(policy.spec, this.#request, this.#deps));
     if (!matched) return;
     const annotations = new Map<string, Set<string>>();
-    for (const binding of bindings) await this.#askBound(compiled(), { policy, binding, matched, annotations });
+    for (const binding of bindings) await this.#askBound(compiled, { policy, binding, matched, annotations });
     for (const [key, values] of annotations) this.#request.annotate(`${policy.metadata.name}/${key}`, [...values].join(", "));
   }
 
@@ -101,7 +101,7 @@ class Round {
     throw new StatusError({ ...status, reason: (reason || "Invalid") as StatusReason, code: CODES[reason] ?? 422, details: { ...status.details, causes: [{ message }] } });
   }
 
-  async #askBound(compiled: CompiledValidatingPolicy, asked: Asked): Promise<void> {
+  async #askBound(compiled: Hook["compiled"], asked: Asked): Promise<void> {
     const { policy, binding, matched, annotations } = asked;
     const params = await this.#unless(policy, binding, async () => {
       const { matchResources, paramRef } = binding.spec;
@@ -112,10 +112,11 @@ class Round {
     const review = await this.#unless(policy, binding, () => this.#reviewOf(matched));
     if (!review) return;
     const namespace = await namespaceOf(this.#request, this.#deps.namespaces);
+    const expressions = await compiled();
     for (const param of params) {
       const speaking: Speaking = { review, request: this.#request, namespace, params: param, decisions: this.#decisions };
       const startMs = this.#deps.clock.uptimeMs();
-      const verdict = await this.#decisions.settled(() => verdictOf(compiled, speaking));
+      const verdict = await this.#decisions.settled(() => verdictOf(expressions, speaking));
       const tookSeconds = (this.#deps.clock.uptimeMs() - startMs) / 1000;
       if (verdict.conditions) this.#deps.conditionMeter?.asked({ name: policy.metadata.name, kind: "policy", type: "validate" }, this.#request.operation, verdict.conditions, tookSeconds);
       const seconds = tookSeconds / Math.max(1, verdict.decisions.length);

@@ -4,6 +4,8 @@ import { type LabelSelector, labelSelector } from "../../api/meta/label-selector
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { AdmissionScope, BOOLEAN, type Expression } from "../../cel/admission/expressions.ts";
 import type { Informer } from "../../client/informer.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import { CompiledOnce } from "../expressions/compiled-once.ts";
 
 /** One that only validates has no reinvocationPolicy. */
 export type Webhook = MutatingWebhook | (ValidatingWebhook & { readonly reinvocationPolicy?: undefined });
@@ -15,7 +17,7 @@ export interface Hook {
   readonly namespaceSelector: LabelSelector;
   readonly objectSelector: LabelSelector;
   /** Its matchConditions. */
-  conditions(): readonly Expression[];
+  conditions(): Promise<readonly Expression[]>;
 }
 
 export interface HookSource {
@@ -24,23 +26,23 @@ export interface HookSource {
   hooks(): readonly Hook[];
 }
 
-export function hookSource<T extends ApiObject & { webhooks?: Webhook[] | undefined }>(informer: Informer<T>): HookSource {
+export function hookSource<T extends ApiObject & { webhooks?: Webhook[] | undefined }>(informer: Informer<T>, clock: Clock): HookSource {
+  const conditions = new CompiledOnce(conditionsOf, clock);
   let known: readonly Hook[] | undefined; // undefined: a configuration has changed since
   informer.onChange(() => { known = undefined; });
   return {
     get synced() { return informer.synced; },
     whenSynced: (signal) => informer.whenSynced(signal),
-    hooks: () => (known ??= [...informer.list()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).flatMap(hooksOf)),
+    hooks: () => (known ??= [...informer.list()].sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)).flatMap((configuration) => hooksOf(configuration, conditions))),
   };
 }
 
-function hooksOf({ metadata: { name: configuration }, webhooks = [] }: Readonly<ApiObject & { webhooks?: Webhook[] | undefined }>): Hook[] {
+function hooksOf({ metadata: { name: configuration }, webhooks = [] }: Readonly<ApiObject & { webhooks?: Webhook[] | undefined }>, conditions: CompiledOnce<Webhook, readonly Expression[]>): Hook[] {
   const seen = new Map<string, number>();
   return webhooks.map((webhook) => {
     const n = seen.get(webhook.name) ?? 0;
     seen.set(webhook.name, n + 1);
-    let conditions: readonly Expression[] | undefined; // compiled when they are first asked for
-    return { uid: `${configuration}/${webhook.name}/${n}`, webhook, namespaceSelector: labelSelector(webhook.namespaceSelector), objectSelector: labelSelector(webhook.objectSelector), conditions: () => (conditions ??= conditionsOf(webhook)) };
+    return { uid: `${configuration}/${webhook.name}/${n}`, webhook, namespaceSelector: labelSelector(webhook.namespaceSelector), objectSelector: labelSelector(webhook.objectSelector), conditions: () => conditions.of(webhook) };
   });
 }
 

@@ -90,7 +90,7 @@ class CallError extends Error {
 }
 
 export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
-  const source = hookSource(deps.mutating);
+  const source = hookSource(deps.mutating, deps.clock);
   const key = {};
   return {
     name: "MutatingAdmissionWebhook",
@@ -103,7 +103,7 @@ export function mutatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
 }
 
 export function validatingWebhooks(deps: WebhookDeps): AdmissionPlugin {
-  const source = hookSource(deps.validating);
+  const source = hookSource(deps.validating, deps.clock);
   return {
     name: "ValidatingAdmissionWebhook",
     handles: (request) => wants(source, request),
@@ -148,8 +148,9 @@ async function invocationFor(hook: Hook, request: AdmissionRequest, deps: Webhoo
 async function wantedBy({ webhook: { name, failurePolicy }, conditions }: Hook, review: NonNullable<AdmissionReview["request"]>, request: AdmissionRequest, { authorizer, clock, conditionMeter, mutates }: WebhookDeps & { readonly mutates: boolean }): Promise<boolean> {
   const decisions = new Decisions(authorizer);
   const bindings = conditionBindingsOf({ review, request, params: null, decisions });
+  const expressions = await conditions();
   const startMs = clock.uptimeMs();
-  const outcome = await decisions.settled(() => askConditions({ expressions: conditions(), variables: new Map(), failurePolicy }, bindings));
+  const outcome = await decisions.settled(() => askConditions({ expressions, variables: new Map(), failurePolicy }, bindings));
   conditionMeter?.asked({ name, kind: "webhook", type: mutates ? "admit" : "validating" }, request.operation, outcome, (clock.uptimeMs() - startMs) / 1000);
   if (outcome.error !== undefined) throw forbidden({ group: request.group, resource: request.resource }, request.name, outcome.error);
   return outcome.hold;

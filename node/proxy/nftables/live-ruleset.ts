@@ -11,6 +11,9 @@ import type { NamedSet, Piece, Ruleset } from "./ruleset.ts";
 
 interface Claim { readonly owner: string; readonly value: string; readonly own?: true | undefined }
 
+/** By owner, in the order in which they came; those at their own cluster IP are before all others. */
+interface Waiting { readonly own: Map<string, Claim>; readonly others: Map<string, Claim> }
+
 type Table<V> = Map<string, Map<string, V>>;
 
 export class LiveRuleset implements Ruleset {
@@ -19,7 +22,7 @@ export class LiveRuleset implements Ruleset {
   readonly sets = new Map<string, NamedSet>();
   readonly #pieces = new Map<string, readonly Piece[]>();
   readonly #owners: Table<Claim> = new Map(); // of each element in `containers`
-  readonly #waiting: Table<Claim[]> = new Map(); // for an element that somebody else owns
+  readonly #waiting: Table<Waiting> = new Map(); // for an element that somebody else owns; a thousand Services may share their pods
   readonly #users = new Map<string, number>(); // pieces that have a chain
   /** What was there before the changes; undefined: nothing was. */
   readonly #oldElements: Table<string | undefined> = new Map();
@@ -65,20 +68,30 @@ export class LiveRuleset implements Ruleset {
 
   #claim(container: string, key: string, claim: Claim): void {
     const first = this.#owners.get(container)?.get(key);
+    const waiting = this.#waiting.get(container)?.get(key) ?? { own: new Map<string, Claim>(), others: new Map<string, Claim>() };
+    if (first?.owner === claim.owner && !claim.own && waiting.own.size > 0) { // it was its cluster IP, and is another's now
+      this.#release(container, key, claim.owner);
+      return this.#claim(container, key, claim);
+    }
     if (first === undefined || first.owner === claim.owner) return this.#put(container, key, claim);
-    const claims = (this.#waiting.get(container)?.get(key) ?? []).filter(({ owner }) => owner !== claim.owner);
-    const displaces = claim.own && !first.own;
-    insert(this.#waiting, container, key, (displaces ? [first, ...claims] : [...claims, claim]).toSorted((a, b) => Number(b.own ?? false) - Number(a.own ?? false)));
-    if (displaces) this.#put(container, key, claim);
+    forget(waiting, claim.owner);
+    if (!claim.own || first.own) {
+      (claim.own ? waiting.own : waiting.others).set(claim.owner, claim);
+      return insert(this.#waiting, container, key, waiting);
+    }
+    insert(this.#waiting, container, key, { own: waiting.own, others: new Map([[first.owner, first], ...waiting.others]) });
+    this.#put(container, key, claim);
   }
 
   #release(container: string, key: string, owner: string): void {
-    const claims = this.#waiting.get(container)?.get(key) ?? [];
+    const waiting = this.#waiting.get(container)?.get(key);
     const isFirst = this.#owners.get(container)?.get(key)?.owner === owner;
-    const rest = isFirst ? claims.slice(1) : claims.filter((claim) => claim.owner !== owner);
-    if (rest.length > 0) insert(this.#waiting, container, key, rest);
-    else if (claims.length > 0) remove(this.#waiting, container, key);
-    if (isFirst) this.#put(container, key, claims[0]);
+    const next = isFirst && waiting ? firstOf(waiting.own) ?? firstOf(waiting.others) : undefined;
+    if (waiting) {
+      forget(waiting, next?.owner ?? owner);
+      if (waiting.own.size + waiting.others.size === 0) remove(this.#waiting, container, key);
+    }
+    if (isFirst) this.#put(container, key, next);
   }
 
   #put(container: string, key: string, claim: Claim | undefined): void {
@@ -122,6 +135,13 @@ export class LiveRuleset implements Ruleset {
       this.sets.set(name, set);
     }
   }
+}
+
+function firstOf(claims: ReadonlyMap<string, Claim>): Claim | undefined { return claims.values().next().value; }
+
+function forget({ own, others }: Waiting, owner: string): void {
+  own.delete(owner);
+  others.delete(owner);
 }
 
 function insert<V>(table: Table<V>, container: string, key: string, value: V): void {

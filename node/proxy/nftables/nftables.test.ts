@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { Nft, NftNames } from "../../os/exec-nft.ts";
 import type { ElementBatch } from "../../os/nft-batch.ts";
@@ -9,7 +9,7 @@ import { frameText } from "./frame.ts";
 import { LiveRuleset } from "./live-ruleset.ts";
 import { NftTable } from "./nftables.ts";
 import { renderPort } from "./render.ts";
-import { CONTAINERS, difference, EMPTY_RULESET, merge, type Ruleset } from "./ruleset.ts";
+import { CONTAINERS, difference, EMPTY_RULESET, merge, type Piece, type Ruleset } from "./ruleset.ts";
 
 const CLUSTER = ["10.42.0.0/16"];
 const backend = (n: number, local = false) => ({ ip: `10.42.0.${n}`, port: 8080, local });
@@ -142,6 +142,38 @@ test("a cluster IP is its Service's, whoever was there before with an external a
   live.set("default/web", pieces({}));
   live.set("a/other", undefined);
   expect(at(live)).toBe(its);
+});
+
+test("a cluster IP that two Services had at once, as one is made while the other goes, is whose it is in the end", () => {
+  const pieces = (plan: Partial<PortPlan>) => [renderPort({ ...base, ...plan }, CLUSTER)];
+  const before = { service: "before" }, after = { ...before, clusterIp: "10.43.0.9", externalIps: ["10.43.0.5"] };
+  const live = new LiveRuleset();
+  live.set("default/before", pieces(before));
+  live.set("default/web", pieces({}));
+  live.set("default/before", pieces(after));
+  expect(live.containers.get("service-ips")!.get("10.43.0.5 . tcp . 80")).toBe(ruleset({}).containers.get("service-ips")!.get("10.43.0.5 . tcp . 80"));
+  live.set("default/web", undefined);
+  expect(live.containers.get("service-ips")!.get("10.43.0.5 . tcp . 80")).toBe(ruleset(after).containers.get("service-ips")!.get("10.43.0.5 . tcp . 80"));
+});
+
+test("of what many Services share each is found and taken away without a look at all others", () => {
+  const piece = (service: number): Piece => ({ elements: [{ container: "hairpin-connections", key: "10.42.0.1 . 10.42.0.1", value: `: v${service}` }], chains: new Map(), sets: new Map() });
+  const value = (live: LiveRuleset): string | undefined => live.containers.get("hairpin-connections")?.get("10.42.0.1 . 10.42.0.1");
+  const live = new LiveRuleset(), count = 500;
+  let looked = 0;
+  const spies = (["filter", "toSorted", "slice"] as const).map((name) => {
+    const real = Array.prototype[name] as (this: unknown[], ...args: unknown[]) => unknown[];
+    return vi.spyOn(Array.prototype, name).mockImplementation(function (this: unknown[], ...args: unknown[]) { looked += this.length; return real.apply(this, args); } as never);
+  });
+  for (let i = 0; i < count; i++) live.set(`default/s${i}`, [piece(i)]);
+  for (let i = count - 1; i > 250; i--) live.set(`default/s${i}`, undefined);
+  const first = value(live);
+  for (let i = 0; i < 250; i++) live.set(`default/s${i}`, undefined);
+  const last = value(live);
+  live.set("default/s250", undefined);
+  for (const spy of spies) spy.mockRestore();
+  expect([first, last, value(live)]).toEqual([": v0", ": v250", undefined]);
+  expect(looked).toBeLessThan(10 * count);
 });
 
 test("one service at a time comes to the same as all at once, and the delta is what differs", () => {
