@@ -6,9 +6,12 @@ interface Framed { readonly bytes: Uint8Array; readonly frame: Buffer }
 
 /** Watchers of different things are served in between. */
 const FRAMES_MAX = 8;
+/** Of all that are kept, but for the latest. */
+const BYTES_MAX = 8 * 1024 * 1024;
 
 export class ChunkFrames {
   readonly #latest: Framed[] = [];
+  #bytes = 0;
 
   of(bytes: Uint8Array): Buffer {
     const known = this.#latest.find((one) => one.bytes === bytes);
@@ -19,7 +22,8 @@ export class ChunkFrames {
     frame.set(bytes, head.length);
     frame.write("\r\n", head.length + bytes.length, "latin1");
     this.#latest.unshift({ bytes, frame });
-    if (this.#latest.length > FRAMES_MAX) this.#latest.pop();
+    this.#bytes += frame.length;
+    while (this.#latest.length > FRAMES_MAX || (this.#latest.length > 1 && this.#bytes > BYTES_MAX)) this.#bytes -= this.#latest.pop()!.frame.length;
     return frame;
   }
 }
