@@ -52,12 +52,12 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     const { terminated: last } = said?.lastState ?? {};
     if (previous) {
       const ended = all[0]?.state === "running" ? all[1] : all.find(({ id, state }) => state === "exited" && !currentId(said)?.endsWith(`//${id}`));
-      if (!ended) throw new KubeletApiError("bad-request", last?.containerID ? removed(last.containerID) : `previous terminated container "${wanted}" in pod "${pod.metadata.name}" not found`);
+      if (!ended) throw last?.containerID ? removed(last.containerID) : new KubeletApiError("bad-request", `previous terminated container "${wanted}" in pod "${pod.metadata.name}" not found`);
       return { worker, found: ended };
     }
     const found = all.find(({ state }) => state === "running" || state === "exited");
     if (found) return { worker, found };
-    throw new KubeletApiError("bad-request", whyNoLog(said, `container "${wanted}" in pod "${pod.metadata.name}"`));
+    throw noLog(said, `container "${wanted}" in pod "${pod.metadata.name}"`);
   }
 
   return {
@@ -133,15 +133,16 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
 function currentId({ state, containerID }: Partial<ContainerStatus> = {}): string | undefined { return state?.terminated?.containerID ?? (state?.running ? containerID : undefined); }
 
 /** Of a container that the runtime has nothing of, by what is told of it. */
-function whyNoLog(said: ContainerStatus | undefined, which: string): string {
-  if (!said) return `${which} is not available`;
+function noLog(said: ContainerStatus | undefined, which: string): KubeletApiError {
+  const refused = (why: string): KubeletApiError => new KubeletApiError("bad-request", `${which} ${why}`);
+  if (!said) return refused("is not available");
   const { state = {}, lastState, containerID } = said;
   if (state.running) return removed(containerID ?? "");
   const ended = state.terminated?.containerID || lastState?.terminated?.containerID;
-  if (state.terminated ?? lastState?.terminated) return ended ? removed(ended) : `${which} is terminated`;
-  if (!state.waiting) return `${which} is waiting to start - no logs yet`;
+  if (state.terminated ?? lastState?.terminated) return ended ? removed(ended) : refused("is terminated");
+  if (!state.waiting) return refused("is waiting to start - no logs yet");
   const { reason = "" } = state.waiting;
-  return `${which} is waiting to start: ${reason === "ErrImagePull" ? "image can't be pulled" : reason === "ImagePullBackOff" ? "trying and failing to pull image" : reason}`;
+  return refused(`is waiting to start: ${reason === "ErrImagePull" ? "image can't be pulled" : reason === "ImagePullBackOff" ? "trying and failing to pull image" : reason}`);
 }
 
-function removed(containerID: string): string { return `unable to retrieve container logs for ${containerID}`; }
+function removed(containerID: string): KubeletApiError { return new KubeletApiError("no-log", `unable to retrieve container logs for ${containerID}`); }

@@ -11,7 +11,8 @@ export interface PodName {
   readonly uid?: string | undefined;
 }
 
-export type KubeletApiErrorCode = "pod-not-found" | "container-not-found" | "bad-request" | "unavailable";
+/** "no-log": the container has run, but what it wrote is not there any more. Who reads logs is told so in place of one, as by upstream's, which has begun to answer by then. */
+export type KubeletApiErrorCode = "pod-not-found" | "container-not-found" | "bad-request" | "no-log" | "unavailable";
 
 export class KubeletApiError extends Error {
   readonly code: KubeletApiErrorCode;

@@ -68,6 +68,12 @@ test("pods are told of by where they come from and how far they are", () => {
   expect(metrics.render()).toContain("\nkubelet_pod_in_progress_resizes 2\n");
 });
 
+test("that no pod could not be started is told as a number from the start: who divides by it, or looks at how it grows, finds one", () => {
+  const metrics = metricsRegistry();
+  kubeletMetrics(metrics, "n");
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("kubelet_started_"))).toEqual(expect.arrayContaining(["kubelet_started_pods_total 0", "kubelet_started_pods_errors_total 0"]));
+});
+
 test("refusals, pulls and sandboxes are counted under few labels", () => {
   const metrics = metricsRegistry();
   const counted = kubeletMetrics(metrics, "n");

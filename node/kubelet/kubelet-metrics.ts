@@ -73,7 +73,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const volumesRequested = metrics.counter("kubelet_image_volume_requested_total", "[BETA] Number of requested image volumes.");
   const volumesMounted = metrics.counter("kubelet_image_volume_mounted_succeed_total", "[BETA] Number of successful image volume mounts.");
   const volumesFailed = metrics.counter("kubelet_image_volume_mounted_errors_total", "[BETA] Number of failed image volume mounts.");
-  for (const counter of [startedNamespaced, startedNamespacedErrors, volumesRequested, volumesMounted, volumesFailed]) counter.inc({}, 0);
+  for (const counter of [startedPods, startedPodsErrors, startedNamespaced, startedNamespacedErrors, volumesRequested, volumesMounted, volumesFailed]) counter.inc({}, 0);
   const startedContainers = metrics.counter("kubelet_started_containers_total", "[ALPHA] Cumulative number of containers started");
   const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "[ALPHA] Cumulative number of errors when starting containers");
   const terminated = metrics.counter("kubelet_terminated_containers_total", "[ALPHA] Cumulative number of container terminations.");

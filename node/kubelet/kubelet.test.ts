@@ -334,6 +334,26 @@ test("a container that cannot be started is named in the event, not by the id th
   expect(node.told).toContain("web Failed: Error: task c0: no such file");
 });
 
+test("an ephemeral container that could not be started is not tried again, and goes on telling why", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let [looks, debugId] = [0, ""];
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/PodSandboxStatus") looks++;
+    const answer = await runtime.call(method, request, options);
+    if (method === "RuntimeService/CreateContainer" && (request as { config: ContainerConfig }).config.metadata?.name === "debug") debugId = (answer as { container_id: string }).container_id;
+    if (method !== "RuntimeService/StartContainer" || (request as { container_id: string }).container_id !== debugId) return answer;
+    runtime.exit("debug", 128, "StartError"); // as a runtime has it that could not start it
+    throw new CriError({ method, code: "Unknown", detail: "no such file" });
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("web", { ephemeralContainers: [{ name: "debug", image: "busybox:1", terminationMessagePath: "/dev/termination-log", terminationMessagePolicy: "File", imagePullPolicy: "IfNotPresent" }] });
+  const told = await node.until("web", (now) => now?.ephemeralContainerStatuses?.[0]?.state?.waiting?.reason === "RunContainerError");
+  const seen = looks;
+  await eventually(() => looks, (count) => count > seen + 2);
+  expect([told, node.status("web")].map((status) => status?.ephemeralContainerStatuses?.[0]?.state)).toEqual([{ waiting: { reason: "RunContainerError", message: "no such file" } }, { waiting: { reason: "RunContainerError", message: "no such file" } }]);
+});
+
 test("mounts are read-only all the way down where the runtime can do that, and a container that insists on it does not start where it cannot", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");

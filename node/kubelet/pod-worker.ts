@@ -387,7 +387,6 @@ export class PodWorker {
   async #apply(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<Applied> {
     const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
     const { waiting } = this.#report;
-    if (!changes) waiting.clear();
     const applied = await applyPlan(this.#deps.context, {
       pod, runtime: this.#runtime, plan, volumes: this.volumes, backoff: this.#backoff,
       onSandbox: (runtime) => {

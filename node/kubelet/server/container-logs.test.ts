@@ -5,7 +5,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { afterAll, expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
-import type { KubeletApi } from "../kubelet-api.ts";
+import { type KubeletApi, KubeletApiError } from "../kubelet-api.ts";
 import { containerLogs } from "./container-logs.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "container-logs-"));
@@ -63,3 +63,17 @@ test("what is asked of a log is read as Go reads it: numbers are whole and decim
 });
 
 test.each([["Stdout", "200 one\n"], ["Stderr", "200 "], ["All", "200 one\n"], ["Both", '422 {"message": "Invalid request."}']])("where streams may be asked for apart: %s", async (stream, told) => expect(await logOf(`stream=${stream}`, "web", true)).toBe(told));
+
+test("of a container that has run and whose log is gone it is told so in place of the log; one that has none yet is refused, and so is standard error alone", async () => {
+  const told = async (error: KubeletApiError, query = ""): Promise<string> => {
+    const answered = containerLogs({ ...api, logFile: () => { throw error; } }, { namespace: "shop", pod: "web", container: "c", query: new URLSearchParams(query), splits: true, signal: new AbortController().signal }, systemClock);
+    return await answered.then(({ status, body }) => `${status} ${String(body)}`, ({ code }: KubeletApiError) => code);
+  };
+  const gone = new KubeletApiError("no-log", "unable to retrieve container logs for containerd://a");
+  expect(await told(gone)).toBe("200 unable to retrieve container logs for containerd://a");
+  expect(await told(gone, "stream=Stderr")).toBe("no-log");
+  expect(await told(new KubeletApiError("bad-request", "waiting to start"))).toBe("bad-request");
+  const lost = { ...api, logFile: () => ({ path: `${path}.gone`, running: () => false }) };
+  const { status, body } = await containerLogs(lost, { namespace: "shop", pod: "web", container: "c", query: new URLSearchParams(), signal: new AbortController().signal }, systemClock);
+  expect(`${status} ${String(body)}`).toBe(`200 failed to try resolving symlinks in path "${path}.gone": lstat ${path}.gone: no such file or directory`);
+});

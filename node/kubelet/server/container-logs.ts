@@ -37,18 +37,30 @@ export async function containerLogs(api: KubeletApi, { namespace, pod, container
   if (![...containers, ...initContainers, ...ephemeralContainers].some(({ name }) => name === container)) return text(404, `container "${container}" not found in pod "${pod}"`);
   if (options.stream !== "All" && !splits) return text(400, `unable to return the given log stream: "${options.stream}". Please enable PodLogsQuerySplitStreams feature gate in kubelet`);
 
-  const file = api.logFile({ namespace, name: pod, uid: found.metadata.uid }, container, { previous: isTrue(query.get("previous")) });
-  const handle = await openWhenThere(file, options.follow === true, clock, signal);
+  const opened = await openLogOf(() => api.logFile({ namespace, name: pod, uid: found.metadata.uid }, container, { previous: isTrue(query.get("previous")) }), options, clock, signal);
+  if (typeof opened === "string") return text(200, opened);
+  const { file, handle } = opened;
   const body = Readable.from(readLog(file.path, handle, options, { running: () => file.running(), clock, signal }), { objectMode: false });
   body.once("close", () => void handle.close()); // also if nobody has begun to read, because the client has gone meanwhile: the engine throws when it finds a file that nobody has closed, and the process ends
   return { status: 200, contentType: "text/plain", body };
+}
+
+/** Or what is told in its place. Of standard error alone nothing has been begun that would have to go on. */
+async function openLogOf(find: () => LogFile, { follow = false, stream }: ReadLogOptions, clock: Clock, signal: AbortSignal) {
+  try {
+    const file = find();
+    return { file, handle: await openWhenThere(file, follow, clock, signal) };
+  } catch (error) {
+    if (error instanceof KubeletApiError && error.code === "no-log" && stream !== "Stderr") return error.message;
+    throw error;
+  }
 }
 
 async function openWhenThere({ path, running }: LogFile, follow: boolean, clock: Clock, signal: AbortSignal) {
   for (;;) {
     const opened = await ifThere(openLog(path));
     if (opened) return opened;
-    if (!follow || !running() || signal.aborted) throw new KubeletApiError("bad-request", `failed to try resolving symlinks in path "${path}": lstat ${path}: no such file or directory`);
+    if (!follow || !running() || signal.aborted) throw new KubeletApiError("no-log", `failed to try resolving symlinks in path "${path}": lstat ${path}: no such file or directory`);
     await clock.sleep(APPEAR_MS, signal);
   }
 }

@@ -13,7 +13,7 @@ import { DEFAULT_BUCKETS, type Labels, type Metrics } from "../../../core/observ
 import { KubeletApiError } from "../kubelet-api.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 
-const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
+const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "no-log": 400, "unavailable": 500 };
 const STATUS_TEXTS: Readonly<Record<number, string>> = { 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 429: "Too Many Requests", 500: "Internal Server Error" };
 
 /** The server that asks who calls, and the one that asks nothing. */

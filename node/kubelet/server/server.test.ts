@@ -319,13 +319,17 @@ test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, t
   });
   expect(socket.protocol).toBe("v5.channel.k8s.io");
   expect(metrics.render()).toMatch(/kubelet_websocket_streaming_requests_total\{subresource="exec"\} \d/);
-  expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
+  expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"metadata":{},"status":"Failure","message":"command terminated with non-zero exit code: command terminated with exit code 3","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
 });
 
 test.each([
   ["v5.channel.k8s.io", '{"status":"Failure","reason":"InternalError","message":"Internal error occurred: no such command"}', "Internal error occurred: Internal error occurred: no such command"],
   ["v5.channel.k8s.io", "no Status", "Internal error occurred: error stream protocol error: "],
+  ["v5.channel.k8s.io", "{}", "Internal error occurred: error stream protocol error: unknown error"],
+  ["v5.channel.k8s.io", '{"status":"Failure","reason":"NonZeroExitCode"}', "Internal error occurred: error stream protocol error: details must be set"],
+  ["v5.channel.k8s.io", '{"status":"Failure","reason":"NonZeroExitCode","details":{}}', "Internal error occurred: error stream protocol error: no ExitCode cause given"],
+  ["v5.channel.k8s.io", '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"256"}]}}', 'Internal error occurred: error stream protocol error: invalid exit code value "256"'],
 ] as const)("what failed over WebSocket is an internal error of the translator's, as upstream's: %s %s", async (protocol, said, message) => {
   end = said;
   const { got } = await execOver({ url: "command=cat&input=1&output=1", protocols: [protocol], open: (socket) => socket.send(Uint8Array.of(255, 0)) });

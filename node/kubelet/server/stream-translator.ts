@@ -8,6 +8,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/util/proxy/{streamtranslator,websocket}.go
  */
 import type { Duplex } from "node:stream";
+import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { spdyClient, type SpdyStream, type SpdyStreamEvents } from "../../../core/net/spdy/spdy.ts";
 import { webSocket } from "../../../core/net/websocket.ts";
@@ -22,6 +23,7 @@ const STATUS_BYTES_MAX = 64 * 1024;
 const LINGER_MS = 10_000;
 /** RFC 6455: the Status has said what went wrong, if anything did. */
 const NORMAL = 1000;
+const EXIT_CODE_MAX = 255;
 
 interface Ends {
   readonly protocol: typeof V4 | typeof V5;
@@ -117,14 +119,35 @@ export function translateStreams({ protocol, client, runtime, options, clock }: 
   return promise;
 }
 
-/** What the runtime says to streams it says to upstream's translator, who hands on an exit code, and calls anything else that failed an internal error of its own. */
+/** What the runtime says to streams it says to upstream's translator, who tells of an exit code in words of its own, and calls anything else that failed an internal error of its own. */
 function retold(body: Buffer): Buffer {
-  const { status, reason, message = "" } = statusIn(body.toString("utf8"));
-  if (status !== "Failure" || reason === "NonZeroExitCode") return body;
-  return Buffer.from(JSON.stringify({ metadata: {}, status, message: `Internal error occurred: ${message}`, reason: "InternalError", details: { causes: [{ message }] }, code: 500 }));
+  const { status, reason, message = "", details } = statusIn(body.toString("utf8"));
+  if (status === "Success") return body;
+  if (status !== "Failure") return protocolError("unknown error");
+  if (reason !== "NonZeroExitCode") return internalError(message);
+  if (!details) return protocolError("details must be set");
+  const code = details.causes?.find((cause) => cause.reason === "ExitCode")?.message;
+  if (code === undefined) return protocolError("no ExitCode cause given");
+  if (!/^\d+$/.test(code) || Number(code) > EXIT_CODE_MAX) return protocolError(`invalid exit code value ${goQuote(code)}`);
+  return Buffer.from(JSON.stringify({
+    metadata: {}, status, message: `command terminated with non-zero exit code: command terminated with exit code ${Number(code)}`, reason, details: { causes: [{ reason: "ExitCode", message: String(Number(code)) }] },
+  }));
 }
 
-function statusIn(text: string): { readonly status?: string; readonly reason?: string; readonly message?: string } {
+function protocolError(why: string): Buffer { return internalError(`error stream protocol error: ${why}`); }
+
+function internalError(message: string): Buffer {
+  return Buffer.from(JSON.stringify({ metadata: {}, status: "Failure", message: `Internal error occurred: ${message}`, reason: "InternalError", details: { causes: [{ message }] }, code: 500 }));
+}
+
+interface Said {
+  readonly status?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly details?: { readonly causes?: readonly { readonly reason?: string; readonly message?: string }[] };
+}
+
+function statusIn(text: string): Said {
   try {
     return JSON.parse(text) as object;
   } catch (error) {
