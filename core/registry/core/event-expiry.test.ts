@@ -50,12 +50,19 @@ test("events go when their time since the last write is over, and nothing else d
   await Promise.all(running);
 });
 
-test("while thousands of events go others have their turn", async () => {
+/** A store with so many events, all of START_MS, and its cache. */
+async function eventsWritten(count: number) {
   const store = await memoryStore(), stop = new AbortController();
   const cache = new WatchCache(store, systemClock);
   const reading = cache.run(stop.signal, () => undefined, silentLog);
-  for (let i = 0; i < 2000; i++) await store.put(`${KEY}e${i}`, { metadata: { name: `e${i}`, namespace: "default", creationTimestamp: timestamp(START_MS) } }, 0);
+  for (let i = 0; i < count; i++) await store.put(`${KEY}e${i}`, { metadata: { name: `e${i}`, namespace: "default", creationTimestamp: timestamp(START_MS) } }, 0);
   await cache.fresh(stop.signal);
+  return { store, cache, stop, async [Symbol.asyncDispose]() { stop.abort(); await reading; } };
+}
+
+test("while thousands of events go others have their turn", async () => {
+  await using written = await eventsWritten(2000);
+  const { store, cache, stop } = written;
   let upMs = 0, turns = 0, isOver = false;
   const left = async (): Promise<number> => (await store.list({ prefix: KEY })).rows.length;
   const turn = (): void => { turns++; if (!isOver) setImmediate(turn); };
@@ -67,22 +74,15 @@ test("while thousands of events go others have their turn", async () => {
   isOver = true;
   expect(await left()).toBe(0);
   expect(had).toBeGreaterThan(10);
-  stop.abort();
-  await reading;
 });
 
 test("once it is known what there is, a look costs nothing for events that are not due", async () => {
-  const store = await memoryStore(), stop = new AbortController();
-  const cache = new WatchCache(store, systemClock);
-  const reading = cache.run(stop.signal, () => undefined, silentLog);
-  for (let i = 0; i < 20; i++) await store.put(`${KEY}e${i}`, { metadata: { name: `e${i}`, namespace: "default", creationTimestamp: timestamp(START_MS) } }, 0);
-  await cache.fresh(stop.signal);
+  await using written = await eventsWritten(20);
+  const { store, cache, stop } = written;
   let looks = 0;
   const events = cache.resource("/registry/core/events/"), values = events.values.bind(events);
   events.values = () => { looks++; return values(); };
   const clock: Clock = { ...systemClock, uptimeMs: () => 0, nowMs: () => START_MS, async *every() { for (let i = 0; i < 5; i++) yield; } };
   await eventExpiry({ store, cache, ttlMs: 3_600_000, clock, log: silentLog }).run(stop.signal, () => undefined);
   expect(looks).toBe(1);
-  stop.abort();
-  await reading;
 });
