@@ -227,6 +227,25 @@ test("of levels with as many seats one with long requests gets as much of this p
   expect((long! * 5) / (short! * 0.5)).toBeLessThan(1.25);
 });
 
+test("what waits is served however much there is of what needs no seat", async () => {
+  const clock = stoppedClock();
+  const fairness = each(["mouse"], 40, clock);
+  const exempt = { name: "root", groups: ["system:masters", "system:authenticated"] };
+  let asked = 0;
+  const busy = (): void => {
+    for (let i = 0; i < 64; i++, asked++) {
+      const ticket = fairness.enter(request(), POD, exempt) as Ticket;
+      clock.pass(0.5);
+      ticket.done();
+    }
+    if (clock.uptimeMs() < 4000) later(busy);
+  };
+  later(busy);
+  const { mouse } = await closedLoop(fairness, clock, { ms: 4000, users: [{ name: "mouse", clients: 80, costMs: 0.5 }] });
+  expect(mouse! / asked).toBeGreaterThan(0.5);
+  expect(mouse! / asked).toBeLessThan(2);
+});
+
 test("who has seats enough waits for no turn, and none is looked for", async () => {
   const clock = stoppedClock();
   let looks = 0;

@@ -10,8 +10,11 @@
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { QueueSet, Seating, TurnEnd } from "./queue-set.ts";
 
-/** Of those that waited, in one turn: so many, and none after so long. */
-const SERVED_MAX = 16, SERVE_MS = 2;
+/**
+ * Of those that waited, in one turn: so many, and none after so long. After a long turn it is as long as that was: whoever needs no seat, or finds one, would else take all of a
+ * busy server, and what once waits would never catch up.
+ */
+const SERVED_MAX = 128, SERVE_MS = 2, SERVE_MS_MAX = 50;
 
 export class Turns implements TurnEnd {
   readonly #clock: Pick<Clock, "uptimeMs">;
@@ -23,6 +26,8 @@ export class Turns implements TurnEnd {
   #running: { readonly queues: QueueSet; readonly seating: Seating } | undefined;
   #sinceMs = 0;
   #untilMs = 0;
+  /** The last turn that was looked at. */
+  #endedMs = 0;
   /** What the last one to be served had used: who comes anew begins there. */
   #used = 0;
 
@@ -44,7 +49,7 @@ export class Turns implements TurnEnd {
     }
     if (queues.waiting > 0 && !this.#isBusy) {
       this.#isBusy = true;
-      this.#sinceMs = this.#clock.uptimeMs();
+      this.#sinceMs = this.#endedMs = this.#clock.uptimeMs();
     }
     this.#endLater();
   }
@@ -73,6 +78,7 @@ export class Turns implements TurnEnd {
   #end(): void {
     this.#isEnding = false;
     if (this.#isBusy) this.#account(undefined);
+    this.#endedMs = this.#sinceMs;
     let seated = 0;
     for (const queues of this.#awake) {
       seated += queues.giveBack();
@@ -87,7 +93,7 @@ export class Turns implements TurnEnd {
   /** Each is done, as far as that is possible at once, before the next one is chosen. */
   #serve(isFirst: boolean): void {
     this.#account(undefined);
-    if (isFirst) this.#untilMs = this.#sinceMs + SERVE_MS;
+    if (isFirst) this.#untilMs = this.#sinceMs + Math.min(SERVE_MS_MAX, Math.max(SERVE_MS, this.#sinceMs - this.#endedMs));
     else if (this.#sinceMs >= this.#untilMs) return;
     let next: QueueSet | undefined;
     for (const queues of this.#awake) if (queues.seated > 0 && !(next && next.used <= queues.used)) next = queues;
