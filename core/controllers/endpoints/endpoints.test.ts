@@ -71,6 +71,20 @@ test("the cluster's own Services without a selector have Endpoints of what their
     await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
   }));
 
+test("slices of many nodes that come one after the other are written into Endpoints together", () =>
+  withControllers((deps) => [endpointsController(deps)], async (api, call) => {
+    await api.client.resource(SERVICES).create({ ...service({ ports: [{ name: "dns", port: 53, protocol: "UDP" }] }), metadata: { name: "dns", namespace: "default" } }, call);
+    for (let i = 0; i < 40; i++) {
+      await api.client.resource(ENDPOINT_SLICES).create({
+        apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: `dns-${i}`, namespace: "default", labels: { "kubernetes.io/service-name": "dns", "endpointslice.kubernetes.io/managed-by": "coracle-dns" } },
+        addressType: "IPv4", ports: [{ name: "dns", port: 10053, protocol: "UDP" }], endpoints: [{ addresses: [`10.42.${i}.1`] }],
+      }, call);
+      await Bun.sleep(2);
+    }
+    await eventually(() => api.all(ENDPOINTS)[0]?.subsets?.[0]?.addresses?.length, (count) => count === 40);
+    expect(api.requests.filter((request) => request.includes("/endpoints/")).length).toBeLessThan(20);
+  }));
+
 test("a slice that has lost its owner is left so, as when a Service goes without its slices", () =>
   withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
     const make = (name: string) => { const made = service({ selector: { app: "web" }, ports: [{ port: 80 }] }); return api.client.resource(SERVICES).create({ ...made, metadata: { ...made.metadata, name } }, call); };

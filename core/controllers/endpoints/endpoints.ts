@@ -9,7 +9,7 @@ import { annotationsOf, keyOf, labelsOf, namespaceOf, type NewObject } from "../
 import { isNamespaceTerminating } from "../../api/meta/status-error.ts";
 import { isOurSlice } from "../../client/our-slices.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES } from "../../client/resources.ts";
-import { type Controller, itself, mapped, nameOfKey, type Watch } from "../controller.ts";
+import { type Controller, delayed, itself, mapped, nameOfKey, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { serviceKey, servicesOfPods, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
 import { TRIGGER_TIME } from "../endpointslice/plan.ts";
@@ -22,6 +22,8 @@ import { repackSubsets, subsetsFor, subsetsOf, truncateSubsets } from "./plan.ts
 const MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by";
 const OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity";
 const TRUNCATED = "truncated";
+/** The cluster's own have a slice for each node: where a thousand nodes come at once, Endpoints of all of them are not written a thousand times. */
+const BATCH_MS = 1000;
 /** What has slices anyway gets no copies of them. */
 export const SKIP_MIRROR_LABEL = "endpointslice.kubernetes.io/skip-mirror";
 /** Endpoints that are somebody's lock, not a service's. */
@@ -52,7 +54,7 @@ export function endpointsController({ client, informers, events }: Pick<Controll
   return {
     name: "endpoint",
     workers: 5,
-    watches: [itself(services), servicesOfPods({ pods, services }), mapped(slices, ({ object }) => (isOurSlice(object) ? [serviceKey(object)] : [])), leftovers],
+    watches: [itself(services), servicesOfPods({ pods, services }), delayed(mapped(slices, ({ object }) => (isOurSlice(object) ? [serviceKey(object)] : [])), BATCH_MS), leftovers],
 
     async reconcile(key, { signal }) {
       const service = services.get(key);
