@@ -104,7 +104,10 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
-    if (elsewhere) return await elsewhere;
+    if (elsewhere) {
+      if (info.verb === "watch") flight.ticket?.done(); // however long that server takes to begin
+      return await elsewhere;
+    }
     return info.isResource ? await answerOfResource(request, info, user, flight) : await answerOfPath(request, user, flight);
   }
 

@@ -101,6 +101,25 @@ test("who is answered that it took too long is not told whose turn it took, as u
   expect([...headers.keys()]).toEqual(["Audit-Id"]);
 });
 
+test.each<[what: string, query: string, held: boolean]>([["a watch", "watch=1", false], ["a list", "", true]])("%s that another server is asked for holds its seat until that has answered: %s", async (_, query, held) => {
+  let isHeld = true;
+  let asked = (): void => {};
+  const isAsked = new Promise<void>((resolve) => (asked = resolve));
+  const gone = new AbortController();
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) },
+    fairness: () => ({ done: () => { isHeld = false; } }), aggregation: { answer: () => { asked(); return new Promise((_resolve, reject) => gone.signal.addEventListener("abort", () => reject(new Error("gone")))); } },
+    registry: { find: () => undefined }, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  const answer = handler({ method: "GET", path: "/apis/g/v1/things", query: new URLSearchParams(query), header: () => undefined, signal: gone.signal } as unknown as ServerRequest);
+  await isAsked;
+  await Promise.resolve();
+  expect(isHeld).toBe(held);
+  gone.abort();
+  await answer;
+  expect(isHeld).toBe(false);
+});
+
 test("a request is known by the name its client gave it, however long that is", async () => {
   const headers = new Map<string, string>(), name = "n".repeat(70);
   const handler = apiHandler({ authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() } as unknown as ServerDeps, {});

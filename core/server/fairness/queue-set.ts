@@ -157,8 +157,9 @@ export class QueueSet {
   /** So long has this process been at a request of these seats. */
   use(ms: number): void { this.used += ms / Math.max(1, this.#limit); }
 
+  /** One that is too wide has all of them to itself. Where nobody waits one at a time is served even if there are none. */
   #fits(seats: number): boolean {
-    return seats > this.#limit ? this.#executing === 0 && this.#limit > 0 : this.#seatsInUse + seats <= this.#limit;
+    return seats > this.#limit ? this.#executing === 0 && (this.#limit > 0 || !this.#queuing) : this.#seatsInUse + seats <= this.#limit;
   }
 
   #seat(seating: Seating, queue: Queue | undefined): void {
@@ -207,7 +208,7 @@ export class QueueSet {
       this.#waiting++;
       signal.addEventListener("abort", gone, { once: true });
       const first = this.#next()?.waiting[0];
-      if (first && this.#fits(first.seats)) this.#turns.wake(this);
+      if (first && (this.#doneSeats > 0 || this.#fits(first.seats))) this.#turns.wake(this);
       else first?.unaccommodated?.();
     });
   }
@@ -218,6 +219,7 @@ export class QueueSet {
     queue.waiting.splice(at, 1);
     this.#bound(queue);
     this.#waiting--;
+    if (at === 0 && this.#waiting > 0) this.#turns.wake(this); // seats that were kept for it may be enough for others
     seating.settle?.(refusal);
   }
 
