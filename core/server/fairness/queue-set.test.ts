@@ -66,6 +66,14 @@ test("who waits behind one that wants many seats is served as soon as that one w
   expect(served).toEqual(["cancelled", "next"]);
 });
 
+test("who has gone before it came to wait does not wait", async () => {
+  const { set, enter } = queues(1);
+  enter("first", 0n);
+  const { entered } = enter("gone", 0n, { signal: AbortSignal.abort() });
+  expect(await entered).toBe("cancelled");
+  expect([set.waiting, set.queues[0]!.waiting]).toEqual([0, []]);
+});
+
 test("a queue that is never empty saves nothing up from before its first request came", () => {
   const { set, enter, pass } = queues(3);
   enter("at once", 2n);

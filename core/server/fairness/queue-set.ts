@@ -207,6 +207,7 @@ export class QueueSet {
       this.#bound(queue);
       this.#waiting++;
       signal.addEventListener("abort", gone, { once: true });
+      if (signal.aborted) return void gone(); // while it was found out who asks
       const first = this.#next()?.waiting[0];
       if (first && (this.#doneSeats > 0 || this.#fits(first.seats))) this.#turns.wake(this);
       else first?.unaccommodated?.();
