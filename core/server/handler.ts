@@ -269,5 +269,7 @@ function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, took
     audit.tookAltogether(tookMs);
     return audit.stage("ResponseComplete");
   }
-  if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
+  if (request.user) return;
+  if (request.signal.aborted) audit.stage("ResponseComplete"); // who asked has gone before there was an answer
+  else request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }

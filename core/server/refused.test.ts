@@ -120,6 +120,20 @@ test.each<[what: string, query: string, held: boolean]>([["a watch", "watch=1", 
   expect(isHeld).toBe(false);
 });
 
+test.each<[who: string, leaves: "before" | "after"]>([["has gone already", "before"], ["goes then", "after"]])("of what lasts the end is recorded, too, if who asked %s", async (_, leaves) => {
+  const stages: string[] = [], gone = new AbortController();
+  const nothing = (): void => undefined;
+  const record = { annotate: nothing, took: nothing, respond: nothing, recorded: () => Promise.resolve(), stage: (stage: string) => void stages.push(stage) };
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) }, audit: { begin: () => record },
+    aggregation: { answer: () => { if (leaves === "before") gone.abort(); return Promise.resolve({ type: "raw", status: 200, headers: {}, body: "" }); } },
+    registry: { find: () => undefined }, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  await handler({ method: "GET", path: "/apis/g/v1/namespaces/a/things/b/log", query: new URLSearchParams(), header: () => undefined, signal: gone.signal } as unknown as ServerRequest);
+  gone.abort();
+  expect(stages).toEqual(["ResponseStarted", "ResponseComplete"]);
+});
+
 test("a request is known by the name its client gave it, however long that is", async () => {
   const headers = new Map<string, string>(), name = "n".repeat(70);
   const handler = apiHandler({ authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() } as unknown as ServerDeps, {});
