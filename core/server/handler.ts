@@ -101,6 +101,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     for (const [key, value] of Object.entries(flight.shown?.annotations ?? {})) flight.audit?.annotate(key, value);
     const user = request.user ?? (await actingAs(request, asCaller, flight));
     if (server.fairness && !request.user && !isLasting(info)) await takeTurn(server.fairness, request, info, user, flight);
+    flight.metered.entered();
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
