@@ -6,16 +6,16 @@ const QUEUING = { queues: 4, handSize: 1, queueLengthLimit: 2 };
 const NEVER = new AbortController().signal;
 
 /** Of `limit` seats. Turns end when it is told so. */
-function queues(limit: number): { readonly set: QueueSet; readonly served: string[]; /** How often it wanted to be looked at when the turn is over. */ woken(): number; enter(name: string, queue: bigint, more?: { readonly seats?: number; readonly signal?: AbortSignal }): { readonly entered: unknown; readonly seating: Seating }; pass(ms: number): void } {
+function queues(limit: number): { readonly set: QueueSet; readonly served: string[]; /** There were too few seats for them when it was their turn. */ readonly passedOver: string[]; /** How often it wanted to be looked at when the turn is over. */ woken(): number; enter(name: string, queue: bigint, more?: { readonly seats?: number; readonly signal?: AbortSignal }): { readonly entered: unknown; readonly seating: Seating }; pass(ms: number): void } {
   let nowMs = 0, woken = 0;
-  const served: string[] = [];
+  const served: string[] = [], passedOver: string[] = [];
   const set = new QueueSet({ ...systemClock, uptimeMs: () => nowMs, after: () => ({ cancel: () => undefined }) }, { wake: () => void woken++ });
   set.configure(QUEUING);
   set.setLimit(limit);
   return {
-    set, served, woken: () => woken, pass: (ms) => void (nowMs += ms),
+    set, served, passedOver, woken: () => woken, pass: (ms) => void (nowMs += ms),
     enter(name, queue, { seats = 1, signal = NEVER } = {}) {
-      const seating: Seating = { seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, arrivalR: 0 };
+      const seating: Seating = { seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, arrivalR: 0, unaccommodated: () => void passedOver.push(name) };
       const entered = set.enter(seating, { hash: () => queue, waitMs: () => 15_000 }, signal);
       const settle = seating.settle;
       if (settle) seating.settle = (refusal) => {
@@ -72,6 +72,19 @@ test("who has gone before it came to wait does not wait", async () => {
   const { entered } = enter("gone", 0n, { signal: AbortSignal.abort() });
   expect(await entered).toBe("cancelled");
   expect([set.waiting, set.queues[0]!.waiting]).toEqual([0, []]);
+});
+
+test("a request too wide for the seats that are free is counted each time it would have been its turn; where none is free it is nobody's turn", () => {
+  const { set, enter, passedOver } = queues(4);
+  const held = [0n, 1n, 2n].map((queue) => enter("at once", queue).seating);
+  enter("wide", 0n, { seats: 3 });
+  expect(passedOver).toEqual(["wide"]);
+  set.setLimit(3);
+  enter("next", 0n);
+  expect(passedOver).toEqual(["wide"]);
+  set.leave(held[0]!, 10);
+  set.giveBack();
+  expect(passedOver).toEqual(["wide", "wide"]);
 });
 
 test("a queue that is never empty saves nothing up from before its first request came", () => {

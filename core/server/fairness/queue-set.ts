@@ -30,7 +30,7 @@ export interface Seating {
   ranMs: number;
   /** R when it came to wait. */
   arrivalR: number;
-  /** Is told each time it was its turn and there was no seat. */
+  /** Is told each time it was its turn and too few seats were free. */
   readonly unaccommodated?: (() => void) | undefined;
   /** Ends the wait, one way or the other. */
   settle?: ((refusal: Refusal | undefined) => void) | undefined;
@@ -210,7 +210,7 @@ export class QueueSet {
       if (signal.aborted) return void gone(); // while it was found out who asks
       const first = this.#next()?.waiting[0];
       if (first && (this.#doneSeats > 0 || this.#fits(first.seats))) this.#turns.wake(this);
-      else first?.unaccommodated?.();
+      else if (first) this.#passOver(first);
     });
   }
 
@@ -226,7 +226,10 @@ export class QueueSet {
 
   #seatNext(): boolean {
     const queue = this.#next()!, first = queue.waiting[0]!;
-    if (!this.#fits(first.seats)) return false;
+    if (!this.#fits(first.seats)) {
+      this.#passOver(first);
+      return false;
+    }
     queue.waiting.shift();
     this.#waiting--;
     this.#lastServed = queue.index;
@@ -235,6 +238,9 @@ export class QueueSet {
     this.#seated.push(first);
     return true;
   }
+
+  /** Where no seat is free it is nobody's turn. */
+  #passOver({ unaccommodated }: Seating): void { if (this.#seatsInUse < this.#limit) unaccommodated?.(); }
 
   /** The first of those that waited, and have seats now. */
   serve(): void {
