@@ -55,8 +55,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly share?: (value: Value) => Value;
   /** Called after every durable batch, for metrics. */
   readonly onBatch?: (report: BatchReport) => void;
-  /** Called when a batch goes to the disk, and when the disk has answered. One that hangs keeps all writes waiting, and whoever reads does not notice. */
-  readonly onDisk?: (busy: boolean) => void;
+  /** Called when a batch goes to the disk, and when the disk has answered, with why if it refused. One that hangs keeps all writes waiting, and whoever reads does not notice. */
+  readonly onDisk?: (busy: boolean, refused?: StoreError) => void;
   /** Called when something failed that nobody waits for: writing behind. It is tried again. */
   readonly onTrouble?: (error: StoreError) => void;
 }
