@@ -126,9 +126,12 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   async function takeTurn(fairness: NonNullable<ServerDeps["fairness"]>, request: ServerRequest, info: RequestInfo, user: UserInfo, flight: Flight): Promise<void> {
     const arrivedMs = server.clock.uptimeMs();
     const part = flight.span?.child("priorityandfairness", 1, {});
+    if (flight.isAnswered) leave(request);
     const entered = fairness(request, info, user);
     const waitingMs = server.clock.uptimeMs();
-    flight.ticket = entered instanceof Promise ? await entered : entered;
+    const ticket = entered instanceof Promise ? await entered : entered;
+    if (flight.isAnswered) return leave(request, ticket);
+    flight.ticket = ticket;
     if (entered instanceof Promise) flight.audit?.took("apf-queue-wait", server.clock.uptimeMs() - waitingMs);
     flight.waitedMs = server.clock.uptimeMs() - arrivedMs;
     meter.waited(flight.waitedMs);
@@ -211,6 +214,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.dropped();
     } finally {
       within?.done();
+      flight.isAnswered = true;
       flight.ticket?.done();
     }
     const isOverdue = found === OVERDUE;
@@ -222,10 +226,15 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs(), tookMs: server.clock.uptimeMs() - startMs });
       await flight.audit.recorded();
     }
-    flight.isAnswered = true;
     if (flight.span) found = traced(found, { request, info, code }, flight.span, flight);
     return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized, brokenOff: () => metered.brokenOff() } : found;
   };
+}
+
+/** It took too long, and nobody waits for it any more: it has no turn. */
+function leave({ signal }: ServerRequest, ticket?: Ticket): never {
+  ticket?.done();
+  throw signal.reason ?? new Error("the request has been answered");
 }
 
 /** Over the network the trace goes on until the answer is sent. */

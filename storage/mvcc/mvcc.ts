@@ -199,10 +199,10 @@ class MvccStore implements Store {
   }
 
   async #close(): Promise<void> {
-    this.#behind.stop();
     await Promise.resolve(); // #closing is set from here on
     this.#watchers.wake();
     await this.#draining;
+    this.#behind.stop(); // what was under way may have set its alarm
     try {
       const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
       if (down) throw down;
