@@ -25,8 +25,8 @@ export interface Datastore {
   readonly mended: string | undefined;
   /** What is missing from it, and what to do about it. */
   readonly behind: string | undefined;
-  /** Who is to be told when there is no room left for new objects, and what to do about it. */
-  onFull(tell: (message: string) => void): void;
+  /** Who is to be told when nothing new can be written, for what reason, and what to do about it. */
+  onUnwritable(tell: (reason: "DatastoreFull" | "DatastoreUnwritable", message: string) => void): void;
 }
 
 interface Options {
@@ -53,7 +53,7 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
   if (datastoreEndpoint === undefined) {
     for (const flag of TLS_FLAGS)
       if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
-    const tells: ((message: string) => void)[] = [];
+    const tells: Parameters<Datastore["onUnwritable"]>[0][] = [];
     const reserve = (): void => void keepReserve(path).catch((error: unknown) => log.warn("no room could be kept back for a start on a full disk", { path, error }));
     const onRoom = (full: StoreError | undefined): void => {
       if (!full) {
@@ -61,17 +61,20 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
         return log.info("the store has room again", { path });
       }
       log.error("the store's disk is full: nothing new is stored, what is there can be read and deleted", { path, ...full.fields });
-      for (const tell of tells) tell(`The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
+      for (const tell of tells) tell("DatastoreFull", `The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
     };
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
     const parts = new SharedParts();
-    const disk = diskWatch({ path, clock, log });
+    const onRefused = (reason: string): void => {
+      for (const tell of tells) tell("DatastoreUnwritable", `The disk of the cluster's store (${path}) refuses what is written (${reason}): objects can be read, but not written or deleted until it takes it again`);
+    };
+    const disk = diskWatch({ path, clock, log, onRefused });
     const { store, mended, behind } = await openWithReserve({ path, log, open: () => openMended({
       path, snapshots, mends: settings.mendStore, clock, log, isVolatile,
       open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
     }) });
     reserve();
-    return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onFull: (tell) => void tells.push(tell) };
+    return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onUnwritable: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
   const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };
@@ -83,7 +86,7 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
       onFailover: (facts) => log.warn("an etcd member does not answer, the next is asked", facts),
       onTrouble: (error) => log.warn("etcd does not do what it should", { error }),
     }, signal);
-    return { store, mended: undefined, behind: undefined, isShared: true, trouble: () => troubleOf(store, clock), onFull: () => undefined };
+    return { store, mended: undefined, behind: undefined, isShared: true, trouble: () => troubleOf(store, clock), onUnwritable: () => undefined };
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigError(`--datastore-endpoint: ${error.message}`, { cause: error });
     if (error instanceof StoreError && error.fields["final"]) throw new ConfigError(`--datastore-endpoint ${datastoreEndpoint}: ${String(error.fields["reason"])}`, { cause: error });

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { healthPaths } from "../core/server/health.ts";
 import type { Log } from "../core/observe/log.ts";
+import { storeError } from "../storage/disk.ts";
 import { MemoryDisk, memoryStore } from "../storage/memory.ts";
 import { SimulatedClock } from "../test/simulator/seeded.ts";
 import { diskWatch } from "./disk-watch.ts";
@@ -42,5 +43,28 @@ test("while the disk hangs all is read and watched, writes wait, /readyz names t
   expect(await readyz()).toBe("200 [+]etcd ok");
   expect(told.slice(1)).toEqual(["the store's disk answers again"]);
   ended.abort();
+  await store.close();
+});
+
+test("a disk that refuses what is written is told of, once, until it takes it again; one that is only full is not", async () => {
+  const clock = new SimulatedClock();
+  const told: string[] = [], refused: string[] = [];
+  const tell = (message: string): void => void told.push(message);
+  const disk = new MemoryDisk();
+  const watch = diskWatch({ path: "/db", clock, log: { error: tell, info: tell } as unknown as Log, onRefused: (reason) => void refused.push(reason) });
+  const store = await memoryStore({ disk, clock, onDisk: watch.onDisk });
+  const puts = async (key: string): Promise<string> => {
+    const put = store.put(key, { n: 1 }, 0).then(() => "written", (error: { code: string }) => error.code);
+    await clock.run(2_000);
+    return await put;
+  };
+  disk.fault = () => ({ error: storeError("full", { reason: "no space left on the device" }), landed: false });
+  expect([await puts("/a"), watch.trouble()]).toEqual(["full", undefined]);
+  disk.fault = () => ({ error: storeError("unavailable", { reason: "the file system is read-only" }), landed: false });
+  expect([await puts("/b"), await puts("/c"), watch.trouble()]).toEqual(["unavailable", "unavailable", "the disk refuses what is written: the file system is read-only"]);
+  expect([told, refused]).toEqual([["the store's disk refuses what is written: what is there can be read"], ["the file system is read-only"]]);
+  disk.fault = undefined;
+  expect([await puts("/d"), watch.trouble()]).toEqual(["written", undefined]);
+  expect([told.slice(1), refused.length]).toEqual([["the store's disk takes what is written again"], 1]);
   await store.close();
 });

@@ -6,7 +6,9 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
+import { isSealed } from "../storage/encryption/encryption.ts";
 import { memoryStore } from "../storage/memory.ts";
+import { type Store, StoreError } from "../storage/store.ts";
 import { type Encryption, openEncryption } from "./encryption.ts";
 
 test("a file that is not there cannot be read again when it changes", async () => {
@@ -57,6 +59,35 @@ test("a file that cannot be used is counted each time and told once; the one bef
     stop.abort();
     await running;
   } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test.each([false, true])("what could not be sealed anew, as on a disk without room, is tried again (file read again: %s)", async (reload) => {
+  const directory = mkdtempSync(join(tmpdir(), "encryption-")), file = join(directory, "given.yaml");
+  const stop = new AbortController(), beneath = await memoryStore(), metrics = metricsRegistry();
+  const key = "/registry/core/secrets/default/s";
+  let uptimeMs = 0, isFull = true, tries = 0;
+  const clock = { ...systemClock, uptimeMs: () => uptimeMs, every: (_: number, signal: AbortSignal) => systemClock.every(5, signal) };
+  const full: Store = { ...beneath, get: (one) => beneath.get(one), list: (options) => beneath.list(options), async put(...given) {
+    tries++;
+    if (isFull) throw new StoreError("full");
+    return await beneath.put(...given);
+  } };
+  try {
+    await beneath.put(key, { data: {} }, 0);
+    writeFileSync(file, "apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [secretbox: {keys: [{name: a, secret: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=}]}, identity: {}]}]\n");
+    const { parts } = await openEncryption({ beneath: full, on: false, given: file, reload, own: join(directory, "none.yaml"), isShared: false, serverId: "apiserver-x", clock, random: systemRandom, log: silentLog, metrics });
+    const running = parts[0]!.run(stop.signal, () => undefined);
+    await expect.poll(() => tries).toBe(1);
+    isFull = false;
+    uptimeMs += 3_600_000;
+    await expect.poll(async () => isSealed((await beneath.get(key))!.value)).toBe(true);
+    expect(tries).toBe(2);
+    stop.abort();
+    await running;
+  } finally {
+    stop.abort();
     rmSync(directory, { recursive: true });
   }
 });

@@ -34,6 +34,8 @@ import { reloadMeter } from "./reload-meter.ts";
 import { transformationMeter } from "./transformation-metrics.ts";
 
 const LOOK_EVERY_MS = 5_000;
+/** So long after it could not be finished, as on a disk without room, values are sealed anew again: it reads all there is. */
+const REWRITE_AGAIN_MS = 60_000;
 /** Values sealed with the rules before may still be on their way. */
 const OLD_RULES_MS = 60_000;
 const KEY_BYTES = 32;
@@ -96,11 +98,13 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   const meter = reloadMeter(metrics, "encryption", { serverId, clock });
   meter.holds(text);
   let told = ""; // what is wrong is told once, and tried again: a key service may answer the next time
+  let notBeforeMs = 0; // by uptime: values are sealed anew
 
-  async function look(signal: AbortSignal): Promise<void> {
+  /** Whether other rules hold from now on. */
+  async function look(): Promise<boolean> {
     if ((await fileText(path!)) === text) {
       told = "";
-      return;
+      return false;
     }
     const next = await readRules(path!, options, { metered, mayComeLater: false });
     const before = rules;
@@ -110,7 +114,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     meter.holds(text);
     clock.after(OLD_RULES_MS, () => closeRules(before));
     log.info("the encryption configuration was read again", { file: path });
-    await rewrite(signal);
+    return true;
   }
 
   const part: Runnable = {
@@ -123,12 +127,16 @@ export async function openEncryption(options: Options): Promise<Encryption> {
         for await (const _ of clock.every(LOOK_EVERY_MS, signal)) {
           if (isDue) isDue = !(await rewriteIfWell(signal));
           if (!follows && !isDue) break;
-          if (follows) await look(signal).catch((error: unknown) => {
+          const isOther = follows && (await look().catch((error: unknown) => {
             meter.reloaded("failure");
             const { message } = error as Error;
             if (message !== told) log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error });
             told = message;
-          });
+            return false;
+          }));
+          if (!isOther) continue;
+          notBeforeMs = 0;
+          isDue = !(await rewriteIfWell(signal));
         }
       await aborted(signal);
     },
@@ -136,11 +144,17 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   const providers = (): Provider[] => rules.flatMap((rule) => [...rule.providers]);
   const trouble = (): string | undefined => providers().flatMap((provider) => provider.trouble?.() ?? [])[0];
 
-  /** Whether there is no more to be done: without its key service nothing can be. */
+  /** Whether there is no more to be done: without its key service nothing can be, and what fails is tried again later. */
   async function rewriteIfWell(signal: AbortSignal): Promise<boolean> {
-    if (trouble() !== undefined) return false;
-    await rewrite(signal).catch((error: unknown) => log.error("values could not be encrypted anew", { error }));
-    return true;
+    if (trouble() !== undefined || clock.uptimeMs() < notBeforeMs) return false;
+    try {
+      await rewrite(signal);
+      return true;
+    } catch (error) {
+      log.error("values could not be encrypted anew, it is tried again", { error });
+      notBeforeMs = clock.uptimeMs() + REWRITE_AGAIN_MS;
+      return false;
+    }
   }
 
   return { store, parts: [part], close, ...(reload || providers().some((provider) => provider.trouble) ? { trouble } : {}) };

@@ -250,7 +250,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
-  datastore.onFull((message) => tellOfStore("DatastoreFull", message));
+  datastore.onUnwritable(tellOfStore);
   if (datastore.mended !== undefined) tellOfStore("DatastoreMended", datastore.mended);
   if (datastore.behind !== undefined) tellOfStore("DatastoreBehindSnapshot", datastore.behind);
   const state = new LoopsState();

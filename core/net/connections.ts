@@ -66,6 +66,8 @@ export class Connections {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #bySocket = new Map<Duplex, Tracked>();
+  /** They are shaking hands. */
+  readonly #arriving = new Set<Duplex>();
   readonly #stopping = new AbortController();
   #toldFull = false; // since the last sweep: a flood of connections is none of the log
   readonly #emptied = Promise.withResolvers<void>(); // the last one closed after stopping began
@@ -93,8 +95,15 @@ export class Connections {
     return true;
   }
 
+  /** It is to be added once it has shaken hands. */
+  arrives(socket: Duplex): void {
+    this.#arriving.add(socket);
+    socket.on("close", () => this.#arriving.delete(socket));
+  }
+
   /** Until it closes. */
   add(socket: Socket, facts: Facts): Tracked {
+    this.#arriving.delete(socket);
     const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined, endedSinceMs: undefined };
     this.#bySocket.set(socket, connection);
     socket.on("close", () => {
@@ -134,14 +143,14 @@ export class Connections {
     }
   }
 
-  /** Resolves when all are closed, after the requests under way or after `drainMs`, and their listener is: whose handshake ends until then comes in still. */
+  /** Resolves when all are closed, after the requests under way or after `drainMs`, and their listener is: whose handshake ends until then comes in still, and who has not ended it then is cut off as well. */
   async drain(listenerClosed: Promise<void>): Promise<void> {
     this.#stopping.abort();
     for (const { session, protocol, active, socket } of this.#bySocket.values()) {
       if (session) session.close();
       else if (protocol === "http/1.1" && active === 0) socket.end();
     }
-    const cutOff = this.#clock.after(this.#limits.drainMs, () => { for (const { socket } of this.#bySocket.values()) socket.destroy(); });
+    const cutOff = this.#clock.after(this.#limits.drainMs, () => { for (const socket of [...this.#bySocket.keys(), ...this.#arriving]) socket.destroy(); });
     if (this.size > 0) await this.#emptied.promise;
     await listenerClosed;
     cutOff.cancel();

@@ -469,6 +469,16 @@ describe("the end", () => {
   });
 });
 
+test("who connects and says nothing does not hold up the end", async () => {
+  const one = await start({ limits: { drainMs: 50, firstRequestMs: 60_000 } });
+  const silent = net.connect(one.port, "127.0.0.1").on("error", () => undefined);
+  const closed = new Promise<void>((resolve) => silent.on("close", () => resolve()));
+  await new Promise((resolve) => silent.once("connect", resolve));
+  await Bun.sleep(50); // accepted
+  await one.stop();
+  await closed;
+});
+
 test("a handshake has as long as a first request", async () => {
   const connect = async (firstRequestMs: number): Promise<{ readonly socket: net.Socket; readonly closed: Promise<void> }> => {
     const { port } = await start({ limits: { firstRequestMs } });

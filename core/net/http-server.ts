@@ -131,6 +131,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
     const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: limits.firstRequestMs }, accept);
     const tellNotTls = notTls(made);
+    made.on("connection", (socket) => connections.arrives(socket));
     let toldWrongUsage = false;
     const tellWrongUsage = (remoteAddress: string): void => { // strangers may have it said once
       if (!toldWrongUsage) log.warn("a client's certificate cannot be shown here: its key usage is without digital signature; have it issued anew", { remoteAddress });

@@ -35,14 +35,21 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
       if (isNew) queue.regate(object.spec.nodeName ? "AssignedPodAdd" : "UnschedulablePodAdd", groups?.keysOf(groupOf(object)!)); // it may be the one its group has waited for
     })),
     informers.of(NAMESPACES).onChange((change) => changed({ of: "namespace", ...change })),
-    informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => storageChanged({ of: "claim", ...change })),
-    informers.of(PERSISTENT_VOLUMES).onChange((change) => storageChanged({ of: "volume", ...change })),
+    informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => {
+      cluster.storage.claims.told(change.object);
+      storageChanged({ of: "claim", ...change });
+    }),
+    informers.of(PERSISTENT_VOLUMES).onChange((change) => {
+      cluster.storage.volumes.told(change.object);
+      storageChanged({ of: "volume", ...change });
+    }),
     informers.of(STORAGE_CLASSES).onChange((change) => changed({ of: "storage class", ...change })),
     informers.of(CSI_NODES).onChange((change) => changed({ of: "CSI node", ...change })),
     informers.of(CSI_DRIVERS).onChange((change) => changed({ of: "CSI driver", ...change })),
     informers.of(CSI_STORAGE_CAPACITIES).onChange((change) => changed({ of: "storage capacity", ...change })),
     informers.of(VOLUME_ATTACHMENTS).onChange((change) => changed({ of: "attachment", ...change })),
     informers.of(RESOURCE_CLAIMS).onChange((change) => {
+      cluster.devices.claims.told(change.object);
       if (change.deleted || change.object.status?.allocation) cluster.devices.pending.delete(change.object.metadata.uid);
       const claimChange: ClusterChange = { of: "resource claim", ...change };
       for (const event of eventsOf(claimChange)) queue.regate(event);

@@ -13,6 +13,7 @@ import { systemRandom as random } from "../lifecycle/random.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { inProcessServer } from "../../test/in-process-server.ts";
+import type { SchedulerView, SchedulingExplainer } from "./explainer.ts";
 import type { Extender } from "./extender.ts";
 import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import { scheduler } from "./scheduler.ts";
@@ -32,7 +33,7 @@ interface Lab {
   stop(): Promise<void>;
 }
 
-async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, extenders, through = (client) => client }: { readonly profiles?: readonly Profile[]; readonly extenders?: readonly Partial<Extender>[]; readonly through?: (client: Client) => Client } = {}): Promise<void> {
+async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, extenders, explainer, through = (client) => client }: { readonly profiles?: readonly Profile[]; readonly extenders?: readonly Partial<Extender>[]; readonly explainer?: Pick<SchedulingExplainer, "attach">; readonly through?: (client: Client) => Client } = {}): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const server = await inProcessServer({ signal });
@@ -42,7 +43,7 @@ async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, exte
   const metrics = metricsRegistry();
   const lives = [informers, events].map((part) => part.run(signal, () => {}));
   const leading = new AbortController();
-  const led = scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles, extenders: extenders as Extender[] | undefined }).run(AbortSignal.any([signal, leading.signal]), () => {});
+  const led = scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles, extenders: extenders as Extender[] | undefined, explainer: explainer as SchedulingExplainer | undefined }).run(AbortSignal.any([signal, leading.signal]), () => {});
   const call = { signal };
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
   const get = (name: string) => client.resource(PODS).get({ metadata: { name, namespace: "default" } }, call);
@@ -255,6 +256,40 @@ test("a claim that waits for its first consumer is bound, or provisioned, where 
   await finish("made", "w");
   expect((await until("p", on("b"))).status?.nominatedNodeName).toBeUndefined();
 }));
+
+test("what was assumed of a claim and its volume is not kept once more is known, or that they are gone, though no pod asks for them again", () => {
+  let view: SchedulerView | undefined;
+  const attach = (lent: SchedulerView) => {
+    view = lent;
+    return () => undefined;
+  };
+  const assumed = (): number[] => [view!.cluster.storage.claims.size, view!.cluster.storage.volumes.size];
+  return withScheduler(async ({ client, call, node, pod, until }) => {
+    const [claims, volumes] = [client.resource(PERSISTENT_VOLUME_CLAIMS), client.resource(PERSISTENT_VOLUMES)];
+    const claim = (name: string): Promise<Readonly<PersistentVolumeClaim>> => claims.get({ metadata: { name, namespace: "default" } }, call);
+    const isBoundTo = async (name: string, volumeName: string): Promise<void> => {
+      const now = await claim(name);
+      await claims.update({ ...now, metadata: { ...now.metadata, annotations: { ...now.metadata.annotations, "pv.kubernetes.io/bind-completed": "yes" } }, spec: { ...now.spec, volumeName } } as PersistentVolumeClaim, call);
+    };
+    const volume = (name: string, storageClassName: string): Promise<Readonly<PersistentVolume>> => volumes.create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { storageClassName, capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } } } as unknown as NewObject<PersistentVolume>, call);
+    await node("a");
+    const found = await volume("v", "local");
+    await volumes.updateStatus({ ...found, status: { phase: "Available" } } as PersistentVolume, call);
+    for (const [name, storageClassName, provisioner] of [["bound", "local", "kubernetes.io/no-provisioner"], ["made", "csi", "csi.example.com"]]) {
+      await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: storageClassName! }, provisioner, volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+      await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: name!, namespace: "default" }, spec: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+    }
+    await pod("p", { volumes: ["bound", "made"].map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })) });
+    await expect.poll(async () => [(await volumes.get(found, call)).spec.claimRef?.name, (await claim("made")).metadata.annotations?.["volume.kubernetes.io/selected-node"]]).toEqual(["bound", "a"]);
+    expect(assumed()).toEqual([1, 1]);
+    await volume("w", "csi");
+    await isBoundTo("bound", "v");
+    await isBoundTo("made", "w");
+    await until("p", on("a"));
+    await volumes.delete(found, {}, call);
+    await expect.poll(assumed).toEqual([0, 0]);
+  }, { explainer: { attach } });
+});
 
 test("devices are allocated to claims where the pod goes, and a pod waits until its claim exists and devices are free", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
   await node("a");

@@ -69,6 +69,11 @@ export class Assumed<T extends ApiObject> {
     return known;
   }
 
+  get size(): number { return this.#assumed.size; }
+
+  /** The informer has told of it: what it knows better, or knows to be gone, is not assumed any more, whether or not anybody asks for it again. */
+  told(object: Readonly<T>): void { this.get(keyOf(object)); }
+
   /** As the API last told. */
   known(key: ObjectKey): Readonly<T> | undefined {
     return this.#informer.get(key);

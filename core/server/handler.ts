@@ -101,7 +101,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     for (const [key, value] of Object.entries(flight.shown?.annotations ?? {})) flight.audit?.annotate(key, value);
     const user = request.user ?? (await actingAs(request, asCaller, flight));
     if (server.fairness && !request.user && !isLasting(info)) await takeTurn(server.fairness, request, info, user, flight);
-    flight.metered.entered();
+    if (!flight.isAnswered) flight.metered.entered();
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
@@ -130,9 +130,12 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   async function takeTurn(fairness: NonNullable<ServerDeps["fairness"]>, request: ServerRequest, info: RequestInfo, user: UserInfo, flight: Flight): Promise<void> {
     const arrivedMs = server.clock.uptimeMs();
     const part = flight.span?.child("priorityandfairness", 1, {});
+    if (flight.isAnswered) leave(request);
     const entered = fairness(request, info, user);
     const waitingMs = server.clock.uptimeMs();
-    flight.ticket = entered instanceof Promise ? await entered : entered;
+    const ticket = entered instanceof Promise ? await entered : entered;
+    if (flight.isAnswered) return leave(request, ticket);
+    flight.ticket = ticket;
     if (entered instanceof Promise) flight.audit?.took("apf-queue-wait", server.clock.uptimeMs() - waitingMs);
     flight.waitedMs = server.clock.uptimeMs() - arrivedMs;
     meter.waited(flight.waitedMs);
@@ -215,6 +218,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.dropped();
     } finally {
       within?.done();
+      flight.isAnswered = true;
       flight.ticket?.done();
     }
     const isOverdue = found === OVERDUE;
@@ -226,10 +230,15 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs(), tookMs: server.clock.uptimeMs() - startMs });
       await flight.audit.recorded();
     }
-    flight.isAnswered = true;
     if (flight.span) found = traced(found, { request, info, code }, flight.span, flight);
     return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized, brokenOff: () => metered.brokenOff() } : found;
   };
+}
+
+/** It took too long, and nobody waits for it any more: it has no turn. */
+function leave({ signal }: ServerRequest, ticket?: Ticket): never {
+  ticket?.done();
+  throw signal.reason ?? new Error("the request has been answered");
 }
 
 /** Over the network the trace goes on until the answer is sent. */

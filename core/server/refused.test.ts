@@ -134,6 +134,23 @@ test.each<[who: string, leaves: "before" | "after"]>([["has gone already", "befo
   expect(stages).toEqual(["ResponseStarted", "ResponseComplete"]);
 });
 
+test.each(["is not known who asks", "is not yet their turn"])("a turn that comes when its request has been answered, as it took too long while it %s, is given back", async (why) => {
+  const slow = Promise.withResolvers<void>(), isKnown = why !== "is not known who asks";
+  let taken = 0, verbs = 0;
+  const ticket = () => {
+    taken++;
+    return { done: () => void taken-- };
+  };
+  const handler = apiHandler({
+    authenticator: { authenticate: async () => { if (!isKnown) await slow.promise; return { user }; } }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) },
+    fairness: () => (isKnown ? slow.promise.then(ticket) : ticket()), registry: { find: () => undefined }, paths: [() => { verbs++; }], special: () => undefined, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  expect(await handler({ method: "GET", path: "/version", query: new URLSearchParams("timeout=20ms"), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest)).toMatchObject({ status: 504 });
+  slow.resolve();
+  await Bun.sleep(0);
+  expect({ taken, verbs }).toEqual({ taken: 0, verbs: 0 });
+});
+
 test("a request is known by the name its client gave it, however long that is", async () => {
   const headers = new Map<string, string>(), name = "n".repeat(70);
   const handler = apiHandler({ authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() } as unknown as ServerDeps, {});

@@ -97,6 +97,16 @@ describe("the store", () => {
     expect([(await rewrite()).rewritten, await prefix(), (await rewrite()).rewritten]).toEqual([1, "", 0]);
   });
 
+  test("a value that nobody can open any more stays as it is, and is counted; those after it are sealed anew", async () => {
+    const lost = secretbox({ name: "lost", secret: secret(9) });
+    const beneath = await memoryStore(), signal = new AbortController().signal;
+    await beneath.put("/registry/core/secrets/a/a", { $encrypted: `${lost.prefix}AAAA` }, 0);
+    await beneath.put(KEY, VALUE, 0);
+    const rules = rule(one, identity), store = encryptedStore(beneath, (key) => providersOf(rules, key));
+    expect(await rewriteStale({ beneath, store, rules: () => rules, signal })).toEqual({ rewritten: 1, rows: { [lost.prefix]: 1, [one.prefix]: 1 } });
+    expect(prefixOf((await beneath.get(KEY))!.value)).toBe(one.prefix);
+  });
+
   test("without its key, or without a configuration, a value cannot be read, and why is told", async () => {
     let rules: readonly EncryptionRule[] = rule(one);
     const beneath = await memoryStore();

@@ -12,7 +12,7 @@ export interface Rewritten {
 }
 
 /**
- * One pass over everything. A row somebody else writes meanwhile is left to them: it is sealed as it should be then. `beneath` is the store under
+ * One pass over everything. A row somebody else writes meanwhile is left to them: it is sealed as it should be then. One that nobody can open stays as it is. `beneath` is the store under
  * `store`. Ends early when `signal` aborts.
  */
 export async function rewriteStale({ beneath, store, rules, signal }: { readonly beneath: Store; readonly store: Store; readonly rules: () => readonly EncryptionRule[]; readonly signal: AbortSignal }): Promise<Rewritten> {
@@ -24,8 +24,7 @@ export async function rewriteStale({ beneath, store, rules, signal }: { readonly
       if (signal.aborted) break;
       if (isUnreadable(row)) continue;
       if (isStale(rules(), row)) {
-        const opened = await store.get(row.key);
-        if (opened && (await writeAgain(store, opened))) rewritten++;
+        if (await sealAnew(store, row.key)) rewritten++;
       } else if (providersOf(rules(), row.key).length === 0) continue;
       const now = await beneath.get(row.key);
       if (now) rows[prefixOf(now.value)] = (rows[prefixOf(now.value)] ?? 0) + 1;
@@ -46,12 +45,14 @@ function isUnreadable(row: Row): boolean {
   }
 }
 
-async function writeAgain(store: Store, { key, value, revision }: { readonly key: string; readonly value: Parameters<Store["put"]>[1]; readonly revision: number }): Promise<boolean> {
+/** False: somebody else has written it, or nobody can open it. */
+async function sealAnew(store: Store, key: string): Promise<boolean> {
   try {
-    await store.put(key, value, revision);
-    return true;
+    const row = await store.get(key);
+    if (row) await store.put(key, row.value, row.revision);
+    return row !== undefined;
   } catch (error) {
-    if (error instanceof StoreError && error.code === "conflict") return false;
+    if (error instanceof StoreError && (error.code === "conflict" || error.code === "corrupt")) return false;
     throw error;
   }
 }

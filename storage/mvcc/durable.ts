@@ -31,7 +31,7 @@ export interface DurableOptions {
   readonly digest: number;
   readonly reserved: Revision;
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
-  readonly onDisk?: ((busy: boolean) => void) | undefined;
+  readonly onDisk?: ((busy: boolean, refused?: StoreError) => void) | undefined;
 }
 
 /** Revisions reserved at once: what a crash may skip. At the two volatile writes a second of a small cluster, a reservation lasts for hours. */
@@ -44,7 +44,7 @@ export class Durable {
   readonly #connect: () => Promise<Engine>;
   readonly #clock: Pick<StoreClock, "uptimeMs">;
   readonly #onBatch: ((report: BatchReport) => void) | undefined;
-  readonly #onDisk: ((busy: boolean) => void) | undefined;
+  readonly #onDisk: ((busy: boolean, refused?: StoreError) => void) | undefined;
   readonly #stored = new Map<string, number>(); // key → checksum of its record on disk
   readonly #suspects = new Set<string>();
   #engine: Engine | undefined;
@@ -120,8 +120,10 @@ export class Durable {
     const startMs = this.#clock.uptimeMs();
     this.#onDisk?.(true);
     try {
-      await engine.batch(writes, { sync: true }).finally(() => this.#onDisk?.(false));
+      await engine.batch(writes, { sync: true });
+      this.#onDisk?.(false);
     } catch (error) {
+      this.#onDisk?.(false, explain(error, ""));
       for (const key of changes.keys()) this.#suspects.add(key);
       this.#engine = undefined;
       await engine.close();

@@ -273,6 +273,16 @@ test("after a crash lost volatile writes are as if never written, and no revisio
   }
 });
 
+test("a store that is closed while something volatile is still to come leaves its disk alone from then on", async () => {
+  const { disk, store, clock } = await watched();
+  const renewed = store.put("/leases/a", { n: 1 }, 0); // its turn comes when the store is closing
+  await store.close();
+  await renewed;
+  await clock.advance(3_600_000);
+  const again = await memoryStore({ disk, volatile: isLease }); // nobody holds it
+  expect(await dump(again)).toEqual([["/leases/a", { n: 1 }]]);
+});
+
 test("closed in order, the store goes on at the same revision with every volatile write", async () => {
   const { disk, store } = await watched();
   const revision = await store.put("/leases/node", { n: 1 }, 0);

@@ -55,8 +55,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly share?: (value: Value) => Value;
   /** Called after every durable batch, for metrics. */
   readonly onBatch?: (report: BatchReport) => void;
-  /** Called when a batch goes to the disk, and when the disk has answered. One that hangs keeps all writes waiting, and whoever reads does not notice. */
-  readonly onDisk?: (busy: boolean) => void;
+  /** Called when a batch goes to the disk, and when the disk has answered, with why if it refused. One that hangs keeps all writes waiting, and whoever reads does not notice. */
+  readonly onDisk?: (busy: boolean, refused?: StoreError) => void;
   /** Called when something failed that nobody waits for: writing behind. It is tried again. */
   readonly onTrouble?: (error: StoreError) => void;
 }
@@ -199,10 +199,10 @@ class MvccStore implements Store {
   }
 
   async #close(): Promise<void> {
-    this.#behind.stop();
     await Promise.resolve(); // #closing is set from here on
     this.#watchers.wake();
     await this.#draining;
+    this.#behind.stop(); // what was under way may have set its alarm
     try {
       const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
       if (down) throw down;

@@ -1,5 +1,10 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import type { Journal } from "./journal.ts";
+import { systemClock as clock } from "../../lifecycle/clock.ts";
+import { silentLog as log } from "../../observe/log.ts";
+import { type Journal, openJournal } from "./journal.ts";
 import { readOf, Remembered } from "./remembered.ts";
 
 test("of what was asked for, and was not there or is not any more, nothing stays in memory", () => {
@@ -23,4 +28,18 @@ test("of what was asked for, and was not there or is not any more, nothing stays
   nowMs += 3_600_000;
   remembered.sweep(0);
   expect(remembered.useCount).toBe(0);
+});
+
+test("an object of a list that the disk has damaged since is left out, and the others are told", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "checkpoint-")), path = join(directory, "objects");
+  try {
+    const journal = openJournal({ path, clock, log }), remembered = new Remembered({ journal, clock });
+    const list = readOf({ method: "GET", path: "/api/v1/pods", signal: AbortSignal.abort() })!;
+    remembered.remember(list, { items: ["a", "b", "c"].map((name) => ({ metadata: { name, namespace: "default" } })), metadata: {} });
+    await journal.flush();
+    writeFileSync(path, readFileSync(path, "utf8").replace('"name":"b"', '"name":"x"'));
+    expect((remembered.recall(list) as { readonly items: readonly { readonly metadata: { readonly name: string } }[] }).items.map(({ metadata }) => metadata.name)).toEqual(["a", "c"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

@@ -60,9 +60,12 @@ export class Remembered {
     return deepFreeze(read.isList ? { metadata: { resourceVersion: "0" }, items: this.items(read).map(([, item]) => item) } satisfies RawList : JSON.parse(text));
   }
 
-  /** The objects of a list, each with a key of its own. */
+  /** The objects of a list, each with a key of its own. What the disk does not give back is none of them. */
   items({ key }: Read): (readonly [key: string, item: ApiObject])[] {
-    return this.#journal.keys(`${key} `).map((at) => [at, JSON.parse(this.#journal.get(at)!) as ApiObject] as const);
+    return this.#journal.keys(`${key} `).flatMap((at) => {
+      const text = this.#journal.get(at);
+      return text === undefined ? [] : [[at, JSON.parse(text) as ApiObject] as const];
+    });
   }
 
   remember(read: Read, answer: unknown): void {

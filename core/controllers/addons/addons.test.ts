@@ -72,6 +72,21 @@ test("what moves to another file stays", () => world(async ({ files, bring, name
   expect(await names()).toEqual(["a=1"]);
 }));
 
+test("nothing is deleted while another file cannot be read, or is empty: it may be what asks for it now", () => world(async ({ files, said, bring, names }) => {
+  files.set("a.yaml", map("moves") + map("stays"));
+  await bring("a.yaml");
+  files.set("a.yaml", map("stays"));
+  for (const [broken, why] of [[`${map("moves")}---\n{ not: [closed`, "cannot be read"], ["", "is empty"]] as const) {
+    files.set("b.yaml", broken);
+    expect(await bring("a.yaml")).toEqual({ againInMs: expect.any(Number) as number });
+    expect(await names()).toEqual(["moves=1", "stays=1"]);
+    expect(said.at(-1)).toBe(`Warning ApplyManifestFailed a.yaml: nothing is deleted as long as b.yaml ${why}`);
+  }
+  files.set("b.yaml", "# nothing");
+  await bring("a.yaml");
+  expect(await names()).toEqual(["stays=1"]);
+}));
+
 test("what fails is said once and tried again; the rest is made, and nothing is deleted meanwhile", () => world(async ({ files, said, bring, names }) => {
   files.set("shop.yaml", map("a") + map("b"));
   await bring("shop.yaml");

@@ -4,7 +4,8 @@
  *   file, at the start and when it changes ─▶ its objects, server-side apply ─▶ what it asked for before and asks for no longer is deleted
  *
  * What a file asked for last stands in the ConfigMap kube-system/coracle-manifests, under the file's path. A file that is gone, or empty (as a power cut leaves files), says nothing: its
- * objects stay. To delete them all, leave a comment in it. Between its changes nobody is corrected who edits the objects.
+ * objects stay, and while one is empty or cannot be read no other file's are deleted, for it may be what asks for them now. To delete all of a
+ * file's, leave a comment in it. Between its changes nobody is corrected who edits the objects.
  *
  * As with k3s' server/manifests, whose files work here.
  */
@@ -72,7 +73,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
 
   /** Makes the cluster what the file says. Returns what failed. */
   async function bring(file: string, text: string, call: Call): Promise<readonly string[]> {
-    if (text.replaceAll("\0", "").trim() === "") return ["the file is empty: its objects stay as they are"];
+    if (isEmpty(text)) return ["the file is empty: its objects stay as they are"];
     const manifests = manifestsIn(text);
     const before = parseAsked((await inventory(call))?.data?.[inventoryKey(file)] ?? "");
     const failures: string[] = [];
@@ -88,7 +89,8 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
       }
     }
     if (failures.length > 0) return failures;
-    const doomed = noLongerAsked(before, [...asked, ...(await askedByOthers(file, call))]);
+    const others = await askedByOthers(file, call), doomed = noLongerAsked(before, [...asked, ...others.asked]);
+    if (doomed.length > 0 && others.unknown !== undefined) return [`nothing is deleted as long as ${others.unknown}`];
     for (const one of doomed) await remove(one, call);
     await remember(file, asked, call);
     call.log.info("manifests applied", { file, objects: asked.length, deleted: doomed.length });
@@ -126,12 +128,19 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     await ifFound(client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call));
   }
 
-  /** What the other files ask for as they are now: an object may move from one to another. */
-  async function askedByOthers(file: string, call: Call): Promise<readonly Asked[]> {
-    const others = [...(await files.stamps()).keys()].filter((name) => name !== file);
-    const texts = await Promise.all(others.map((name) => files.read(name)));
-    const manifests = texts.flatMap((text) => manifestsUnlessBroken(text));
-    return askedOf(await placedBy(manifests, call));
+  /** What the other files ask for as they are now: an object may move from one to another. `unknown`: of one that does not say, as what is mistyped, or a power cut has left empty. */
+  async function askedByOthers(file: string, call: Call): Promise<{ readonly asked: readonly Asked[]; readonly unknown: string | undefined }> {
+    const names = [...(await files.stamps()).keys()].filter((name) => name !== file);
+    const manifests: Manifest[] = [];
+    let unknown: string | undefined;
+    for (const name of names) {
+      const text = await files.read(name);
+      if (text === undefined) continue;
+      const found = isEmpty(text) ? "is empty" : manifestsUnlessBroken(text);
+      if (typeof found === "string") unknown ??= `${name} ${found}`;
+      else manifests.push(...found);
+    }
+    return { asked: askedOf(await placedBy(manifests, call)), unknown };
   }
 
   function inventory({ signal }: Call): Promise<Readonly<ConfigMap> | undefined> {
@@ -157,11 +166,14 @@ function askedBy({ apiVersion, kind, metadata }: Manifest, { namespaced }: Resou
   return { apiVersion, kind, namespace: namespaced ? metadata.namespace ?? "default" : "", name: metadata.name };
 }
 
-function manifestsUnlessBroken(text: string | undefined): readonly Manifest[] {
+/** As a power cut leaves files. */
+function isEmpty(text: string): boolean { return text.replaceAll("\0", "").trim() === ""; }
+
+function manifestsUnlessBroken(text: string): readonly Manifest[] | "cannot be read" {
   try {
-    return manifestsIn(text ?? "");
+    return manifestsIn(text);
   } catch {
-    return []; // is told of when its own turn comes
+    return "cannot be read"; // why is told when its own turn comes
   }
 }
 

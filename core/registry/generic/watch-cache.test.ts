@@ -111,3 +111,23 @@ test("what was before the store was opened is forgotten: a watch from then is to
   stop.abort();
   await life.catch(() => undefined);
 });
+
+test("who gives up waiting for a revision that never comes is forgotten; the others are still told", async () => {
+  const store = await memoryStore();
+  const cache = new WatchCache(store, systemClock);
+  const stop = new AbortController(), late = new AbortController();
+  const ready = Promise.withResolvers<void>();
+  const life = cache.run(stop.signal, ready.resolve, silentLog);
+  await ready.promise;
+  const never = Array.from({ length: 3 }, () => cache.reach(Number.MAX_SAFE_INTEGER, late.signal));
+  const soon = cache.reach(cache.revision + 1, stop.signal);
+  expect(cache.waiting).toBe(4);
+  late.abort(new Error("too late"));
+  expect((await Promise.allSettled(never)).map(({ status }) => status)).toEqual(["rejected", "rejected", "rejected"]);
+  expect(cache.waiting).toBe(1);
+  await store.put(`${KEY}one`, pod("one", 1), 0);
+  await soon;
+  expect(cache.waiting).toBe(0);
+  stop.abort();
+  await life.catch(() => undefined);
+});

@@ -23,7 +23,7 @@ export class WatchCache {
   readonly #clock: UptimeClock;
   readonly #resources = new Map<string, ResourceCache>();
   #revision: Revision = 0;
-  #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = [];
+  readonly #waiters = new Set<{ readonly revision: Revision; readonly resolve: () => void }>();
   readonly #overwritten = new Overwritten();
   readonly #windows: WindowBytes = { sum: 0 };
 
@@ -141,10 +141,19 @@ export class WatchCache {
     if (this.#revision >= revision) return;
     signal.throwIfAborted();
     await new Promise<void>((resolve, reject) => {
-      const onAbort = (): void => reject(signal.reason as Error);
+      const waiter = { revision, resolve: () => { signal.removeEventListener("abort", onAbort); resolve(); } };
+      const onAbort = (): void => {
+        this.#waiters.delete(waiter); // its revision may never come
+        reject(signal.reason as Error);
+      };
       signal.addEventListener("abort", onAbort, { once: true });
-      this.#waiters.push({ revision, resolve: () => { signal.removeEventListener("abort", onAbort); resolve(); } });
+      this.#waiters.add(waiter);
     });
+  }
+
+  /** How many wait for a revision: whoever gives up is no longer among them. */
+  get waiting(): number {
+    return this.#waiters.size;
   }
 
   /** Resolves once the cache has everything that was committed when this was called. */
@@ -162,11 +171,11 @@ export class WatchCache {
 
   #reached(revision: Revision): void {
     this.#revision = revision;
-    if (this.#waiters.length === 0) return;
-    const due = this.#waiters.filter((waiter) => waiter.revision <= revision);
-    if (due.length === 0) return;
-    this.#waiters = this.#waiters.filter((waiter) => waiter.revision > revision);
-    for (const { resolve } of due) resolve();
+    for (const waiter of this.#waiters) {
+      if (waiter.revision > revision) continue;
+      this.#waiters.delete(waiter);
+      waiter.resolve();
+    }
   }
 
   /** "/registry/apps/deployments/ns/name" and "/registry/core/pods/…": group and resource name the cache. */

@@ -138,3 +138,21 @@ test("one object by its name has no pages: it is as it is now, whatever version 
   expect([await of("/api/v1/configmaps", { limit: "3" }), await of(MAPS, { resourceVersionMatch: "Exact" })]).toEqual([[], []]);
   await api.ask("DELETE", `${MAPS}/named`);
 });
+
+test("pages leave out none and show none twice, whatever characters names have", async () => {
+  const names = ["z\uff46", "z\u{1f600}", "za", "z\ue000", "z\u{10ffff}", "z\u00e9"]; // of roles any will do
+  for (const name of names) await api.ask("POST", "/apis/rbac.authorization.k8s.io/v1/clusterroles", { body: { metadata: { name }, rules: [] } });
+  const inPages = async (limit: string): Promise<string[]> => {
+    const found: string[] = [];
+    for (let next: string | undefined = ""; next !== undefined; ) {
+      const { body }: { readonly body: { readonly items: readonly Listed[]; readonly metadata: { readonly continue?: string } } } = await api.ask("GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles", { query: { limit, ...(next ? { continue: next } : {}) } });
+      found.push(...namesOf(body.items));
+      next = body.metadata.continue;
+    }
+    return found;
+  };
+  const inOrder = names.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  for (const limit of ["1", "2", "3", "100"]) expect(await inPages(limit), limit).toEqual(inOrder);
+  await api.ask("DELETE", `/apis/rbac.authorization.k8s.io/v1/clusterroles/${encodeURIComponent(names[0]!)}`);
+  expect(await inPages("1")).toEqual(inOrder.filter((name) => name !== names[0]));
+});
