@@ -101,10 +101,14 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     for (const [key, value] of Object.entries(flight.shown?.annotations ?? {})) flight.audit?.annotate(key, value);
     const user = request.user ?? (await actingAs(request, asCaller, flight));
     if (server.fairness && !request.user && !isLasting(info)) await takeTurn(server.fairness, request, info, user, flight);
+    if (!flight.isAnswered) flight.metered.entered();
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
-    if (elsewhere) return await elsewhere;
+    if (elsewhere) {
+      if (info.verb === "watch") flight.ticket?.done(); // however long that server takes to begin
+      return await elsewhere;
+    }
     return info.isResource ? await answerOfResource(request, info, user, flight) : await answerOfPath(request, user, flight);
   }
 
@@ -275,5 +279,7 @@ function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, took
     audit.tookAltogether(tookMs);
     return audit.stage("ResponseComplete");
   }
-  if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
+  if (request.user) return;
+  if (request.signal.aborted) audit.stage("ResponseComplete"); // who asked has gone before there was an answer
+  else request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }

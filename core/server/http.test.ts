@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as ask } from "node:http";
 import * as http2 from "node:http2";
+import { request as askSecurely } from "node:https";
 import { Readable } from "node:stream";
 import { afterEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
@@ -15,6 +16,7 @@ import type { ServedResource } from "../registry/registry.ts";
 import type { Answer, WatchItem } from "./answer.ts";
 import type { ColumnTexts } from "./column-texts.ts";
 import { httpFront } from "./http.ts";
+import type { ServerRequest } from "./request.ts";
 
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
@@ -382,3 +384,34 @@ async function text(response: IncomingMessage): Promise<string> {
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) whole += chunk;
   return whole;
 }
+
+test.each([1, 2])("the body of a request whose client went away before it was read is not waited for, over HTTP/%i", async (version) => {
+  const pki = await testPki();
+  const stopping = new AbortController(), arrived = Promise.withResolvers<void>(), told = Promise.withResolvers<unknown>();
+  const handler = async (asked: ServerRequest): Promise<Answer> => {
+    arrived.resolve();
+    await new Promise((resolve) => asked.signal.addEventListener("abort", resolve, { once: true }));
+    told.resolve(await asked.body().catch((error: Error) => error.message));
+    throw new Error("nobody is told");
+  };
+  const front = httpFront({ handler, clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined) });
+  const server = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "", tls: () => servingMaterial(pki), handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
+  await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
+  const { port } = server.address()!, ca = pki.authority("server-ca").bundlePem;
+  if (version === 1) {
+    const asking = askSecurely({ host: "localhost", port, ca, path: "/x", method: "POST", headers: { "content-length": 2 } }).on("error", () => undefined);
+    asking.end("{}");
+    await arrived.promise;
+    asking.destroy();
+  } else {
+    const client = http2.connect(`https://localhost:${port}`, { ca });
+    const stream = client.request({ ":path": "/x", ":method": "POST" }).on("error", () => undefined);
+    stream.end("{}");
+    await arrived.promise;
+    stream.close(http2.constants.NGHTTP2_CANCEL);
+    await told.promise;
+    client.destroy();
+  }
+  expect(await told.promise).toBe("the client went away before its request was complete");
+  rmSync(pki.dir, { recursive: true, force: true });
+});

@@ -101,6 +101,39 @@ test("who is answered that it took too long is not told whose turn it took, as u
   expect([...headers.keys()]).toEqual(["Audit-Id"]);
 });
 
+test.each<[what: string, query: string, held: boolean]>([["a watch", "watch=1", false], ["a list", "", true]])("%s that another server is asked for holds its seat until that has answered: %s", async (_, query, held) => {
+  let isHeld = true;
+  let asked = (): void => {};
+  const isAsked = new Promise<void>((resolve) => (asked = resolve));
+  const gone = new AbortController();
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) },
+    fairness: () => ({ done: () => { isHeld = false; } }), aggregation: { answer: () => { asked(); return new Promise((_resolve, reject) => gone.signal.addEventListener("abort", () => reject(new Error("gone")))); } },
+    registry: { find: () => undefined }, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  const answer = handler({ method: "GET", path: "/apis/g/v1/things", query: new URLSearchParams(query), header: () => undefined, signal: gone.signal } as unknown as ServerRequest);
+  await isAsked;
+  await Promise.resolve();
+  expect(isHeld).toBe(held);
+  gone.abort();
+  await answer;
+  expect(isHeld).toBe(false);
+});
+
+test.each<[who: string, leaves: "before" | "after"]>([["has gone already", "before"], ["goes then", "after"]])("of what lasts the end is recorded, too, if who asked %s", async (_, leaves) => {
+  const stages: string[] = [], gone = new AbortController();
+  const nothing = (): void => undefined;
+  const record = { annotate: nothing, took: nothing, respond: nothing, recorded: () => Promise.resolve(), stage: (stage: string) => void stages.push(stage) };
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) }, audit: { begin: () => record },
+    aggregation: { answer: () => { if (leaves === "before") gone.abort(); return Promise.resolve({ type: "raw", status: 200, headers: {}, body: "" }); } },
+    registry: { find: () => undefined }, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  await handler({ method: "GET", path: "/apis/g/v1/namespaces/a/things/b/log", query: new URLSearchParams(), header: () => undefined, signal: gone.signal } as unknown as ServerRequest);
+  gone.abort();
+  expect(stages).toEqual(["ResponseStarted", "ResponseComplete"]);
+});
+
 test.each(["is not known who asks", "is not yet their turn"])("a turn that comes when its request has been answered, as it took too long while it %s, is given back", async (why) => {
   const slow = Promise.withResolvers<void>(), isKnown = why !== "is not known who asks";
   let taken = 0, verbs = 0;

@@ -112,12 +112,14 @@ test("a connection to a container lasts until the client has gone", () => {
   expect(lines(metrics, /^apiserver_(longrunning_requests|request_total)/).map((line) => line.replace(/\{.*\}/, ""))).toEqual(["apiserver_longrunning_requests 0", "apiserver_request_total 1"]);
 });
 
-test("how many requests are served at once is told of the second before, at its height", () => {
+test("how many requests are served at once is told of the second before, at its height, without those that wait for their turn", () => {
   const metrics = metricsRegistry();
   const meter = requestMetrics(metrics, clock);
   nowMs = 10_000;
   const served = [1, 2, 3].map(() => meter.begin(ask("GET", "/api/v1/pods").request, ask("GET", "/api/v1/pods").info));
-  for (const one of served) one.end(200, { durationMs: 3, waitedMs: 0 });
+  const waiting = meter.begin(ask("GET", "/api/v1/pods").request, ask("GET", "/api/v1/pods").info);
+  for (const one of served) one.entered();
+  for (const one of [...served, waiting]) one.end(200, { durationMs: 3, waitedMs: 0 });
   const shown = (): string[] => lines(metrics, /^apiserver_current_inflight/).map((line) => line.replace(/.*request_kind="(\w+)"\}/, "$1"));
   expect(shown()).toEqual(["mutating 0", "readOnly 0"]);
   nowMs = 11_400;

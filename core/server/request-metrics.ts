@@ -27,6 +27,8 @@ const BODY_BUCKETS = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
 const OWN_AGENT = "kube-apiserver";
 
 export interface Metered {
+  /** It is its turn. */
+  entered(): void;
   /** Something answers it: what nobody does, and whoever is not let in, is not counted. */
   served(): void;
   /** It had no turn: that is counted, and nothing else of it. */
@@ -140,12 +142,15 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
       const startMs = clock.uptimeMs();
       const isWatch = info.verb === "watch", isConnection = isLasting(info);
       const now = isWatch || isConnection ? undefined : inFlight[isReading(info) ? "readOnly" : "mutating"];
-      now?.add(1, startMs);
-      let isServed = false, isDropped = false;
+      let hasEntered = false, isServed = false, isDropped = false;
       let mutatingMs = 0, validatingMs = 0; // those that validate are asked all at once: kubernetes v1.36 apiserver/pkg/endpoints/request/webhook_duration.go
       let kind: Kind | undefined; // of what is served alone: there are as many resources that do not exist as strangers can think of
       return {
         get sized() { return kind?.sized; },
+        entered() {
+          hasEntered = true;
+          now?.add(1, clock.uptimeMs());
+        },
         served() {
           isServed = true;
           kind = kindOf(request, info);
@@ -164,7 +169,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
           else validatingMs = Math.max(validatingMs, ms);
         },
         end(code, { durationMs, waitedMs, isOverdue = false }) {
-          now?.add(-1, clock.uptimeMs());
+          if (hasEntered) now?.add(-1, clock.uptimeMs());
           if (!isServed || isDropped) return;
           if (isOverdue || (request.signal.aborted && now)) terminations.inc({ code: "504", ...earlyLabels(request, info) }); // who has gone has not waited long enough, either
           if (!kind) return;

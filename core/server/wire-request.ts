@@ -28,7 +28,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
     takeNoMore,
     cbor,
     wire: { body: request, rawPath, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
-    body: () => readBody(request),
+    body: () => readBody(request, signal),
     signal,
   };
 }
@@ -49,8 +49,11 @@ function headersOf({ rawHeaders }: IncomingMessage): Iterable<readonly [string, 
   return pairs;
 }
 
+const GONE = "the client went away before its request was complete";
+
 /** Throws 413 once the body is longer than allowed, without reading the rest. Not by iteration over the stream, which costs as much as all that is done with a small body. */
-function readBody(request: IncomingMessage): Promise<RequestBody> {
+function readBody(request: IncomingMessage, signal: AbortSignal): Promise<RequestBody> {
+  if (signal.aborted) return Promise.reject(new Error(GONE)); // while it waited for its turn: nothing will ever be heard of its body
   const { promise, resolve, reject } = Promise.withResolvers<RequestBody>();
   const chunks: Buffer[] = [];
   let length = 0;
@@ -70,6 +73,6 @@ function readBody(request: IncomingMessage): Promise<RequestBody> {
     resolve({ type: "bytes", contentType: headerOf(request, "content-type") ?? "", bytes: chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks) });
   });
   request.on("error", reject);
-  request.on("close", () => { if (!isComplete) reject(new Error("the client went away before its request was complete")); });
+  request.on("close", () => { if (!isComplete) reject(new Error(GONE)); });
   return promise;
 }

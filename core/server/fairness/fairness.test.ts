@@ -3,6 +3,7 @@ import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowc
 import type { UserInfo } from "../../api/request/user.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { FLOW_SCHEMAS } from "../../client/resources.ts";
+import { silentLog } from "../../observe/log.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { apiServer } from "../../../test/api-server.ts";
 import { memoryRegistry } from "../../../test/memory-registry.ts";
@@ -16,7 +17,7 @@ import { flowMetrics } from "./flow-metrics.ts";
 import { maxInFlight } from "./max-in-flight.ts";
 import { dealHand } from "./shuffle-shard.ts";
 import type { Ticket } from "./too-many-requests.ts";
-import { act, dangling } from "./upkeep.ts";
+import { act, dangling, fairnessUpkeep } from "./upkeep.ts";
 import { planUpkeep } from "./upkeep-plan.ts";
 import { estimateWork, ResourceSizes } from "./work-estimate.ts";
 
@@ -124,6 +125,22 @@ test("what a level without queues has no seat for is refused; the exempt one has
   held[0]!.done(); // once is enough
   await turn();
   expect(fairness.levels.get("small")!.queues.seatsInUse).toBe(1);
+});
+
+test("a level without seats serves one at a time, or nobody if it has queues", async () => {
+  const ask = (limitResponse: object) => {
+    const fairness = small(0, limitResponse, stoppedClock());
+    return { seats: fairness.levels.get("small")!.queues.limit, enter: () => fairness.enter(request(), POD, user("jane")) };
+  };
+  const refusing = ask({ type: "Reject" }), queuing = ask({ type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 1 } });
+  const first = refusing.enter() as Ticket;
+  expect([refusing.seats, queuing.seats]).toEqual([0, 0]);
+  expect(refusing.enter).toThrow("concurrency-limit");
+  first.done();
+  await turn();
+  expect(refusing.enter).not.toThrow();
+  expect(queuing.enter()).toBeInstanceOf(Promise);
+  expect(queuing.enter).toThrow("queue-full");
 });
 
 test("who is refused waits longer while many are, also after the clock was set back", () => {
@@ -246,6 +263,22 @@ test("what waits is served however much there is of what needs no seat", async (
   expect(mouse! / asked).toBeLessThan(2);
 });
 
+test("a request that takes many seats is served though seats of others, who are done, are not given back yet", async () => {
+  const clock = stoppedClock();
+  const levels = ["lender", "borrower"].map((name) => ({ metadata: { name }, spec: { type: "Limited", limited: { nominalConcurrencyShares: 1000, lendablePercent: 90, limitResponse: { type: "Queue", queuing: { queues: 8, handSize: 1, queueLengthLimit: 500 } } } } }) as unknown as PriorityLevelConfiguration);
+  const schemas = levels.map(({ metadata: { name } }) => ({ metadata: { name }, spec: { ...SUGGESTED_SCHEMAS.at(-1)!.spec, rules: [{ subjects: [{ kind: "User", user: { name } }], resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true }] }], matchingPrecedence: 2, priorityLevelConfiguration: { name } } }) as unknown as FlowSchema);
+  const fairness = new Fairness({ seats: 400, schemas: () => schemas, levels: () => levels, sizeOf: () => ({ objects: 1000, bytesEach: () => 10_000, watchers: 0 }), clock, later });
+  const borrowed = Array.from({ length: 400 }, () => fairness.enter(request(), POD, user("borrower")));
+  clock.pass(10_000);
+  fairness.adjust();
+  expect([borrowed.length, fairness.levels.get("lender")!.queues.limit]).toEqual([400, 20]);
+  for (let i = 0; i < 10; i++) (fairness.enter(request(), POD, user("lender")) as Ticket).done();
+  let isServed = false;
+  void Promise.resolve(fairness.enter({ ...request(), query: new URLSearchParams("limit=500&continue=x") } as ServerRequest, info("/api/v1/pods"), user("lender"))).then((ticket) => { isServed = true; ticket.done(); });
+  for (let i = 0; i < 4; i++) await turn();
+  expect(isServed).toBe(true);
+});
+
 test("who has seats enough waits for no turn, and none is looked for", async () => {
   const clock = stoppedClock();
   let looks = 0;
@@ -273,7 +306,6 @@ test("a queue holds so many and no more", () => {
     'apiserver_flowcontrol_priority_level_request_utilization_sum{phase="waiting",priority_level="small"} 2000000', 'apiserver_flowcontrol_priority_level_request_utilization_sum{phase="executing",priority_level="small"} 2000000',
     'apiserver_flowcontrol_read_vs_write_current_requests_sum{phase="executing",request_kind="mutating"} 2000000',
     'apiserver_flowcontrol_watch_count_samples_count{flow_schema="all",priority_level="small"} 3',
-    'apiserver_flowcontrol_request_dispatch_no_accommodation_total{flow_schema="all",priority_level="small"} 2',
     'apiserver_flowcontrol_rejected_requests_total{flow_schema="all",priority_level="small",reason="queue-full"} 1', 'apiserver_flowcontrol_nominal_limit_seats{priority_level="small"} 1',
   ]) expect(text).toContain(line);
   clock.pass(1_000);
@@ -298,8 +330,9 @@ test("flows are counted from their first request on, those that wait for nothing
   expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("queue-full");
   first.done();
   await turn();
+  expect(counts()).not.toContainEqual(expect.stringContaining("no_accommodation")); // of what is too wide alone
   expect(counts()).toEqual(expect.arrayContaining([
-    "request_dispatch_no_accommodation_total{…} 1", 'request_execution_seconds_count{…,type="regular"} 1', "request_queue_length_after_enqueue_count{…} 2", 'request_wait_duration_seconds_count{execute="false",…} 1',
+    'request_execution_seconds_count{…,type="regular"} 1', "request_queue_length_after_enqueue_count{…} 2", 'request_wait_duration_seconds_count{execute="false",…} 1',
   ]));
 });
 
@@ -403,13 +436,13 @@ test("who has little time waits for a quarter of it, and may ask again", async (
   expect(await end).toBe("too many requests: time-out");
 });
 
-test("where answers are waited for longer, so are turns", async () => {
+test.each<[requestMs: number, waitMs: number]>([[120_000, 30_000], [300_000, 60_000]])("where answers are waited for longer, so are turns, up to a minute: %i ms, %i ms", async (requestMs, waitMs) => {
   const clock = stoppedClock();
-  const fairness = small(1, { type: "Queue", queuing: { queues: 4, handSize: 1, queueLengthLimit: 4 } }, clock, { requestMs: 300_000 });
+  const fairness = small(1, { type: "Queue", queuing: { queues: 4, handSize: 1, queueLengthLimit: 4 } }, clock, { requestMs });
   void fairness.enter(request(), POD, user("holder"));
   let told = "";
   const end = (fairness.enter(request(), POD, user("leader")) as Promise<Ticket>).catch((error: Error) => { told = error.message; });
-  clock.pass(74_999);
+  clock.pass(waitMs - 1);
   await Bun.sleep(0);
   expect(told).toBe("");
   clock.pass(1);
@@ -457,6 +490,22 @@ test("a schema whose level is missing dangles, and says so once", () => {
   expect(told).toEqual({ type: "Dangling", status: "True", reason: "NotFound", message: 'This FlowSchema references the PriorityLevelConfiguration object named "system" but there is no such object' });
   expect(dangling({ ...schema, status: { conditions: [told as never] } }, new Set())).toBeUndefined();
   expect(dangling(schema, new Set(["system"]))?.reason).toBe("Found");
+});
+
+test("what could not be told of a schema is told later, though nothing has changed", async () => {
+  const [schema] = SUGGESTED_SCHEMAS as [FlowSchema];
+  const none = { list: () => [], onChange: () => () => undefined, whenSynced: () => Promise.resolve() };
+  const end = new AbortController();
+  let told = 0;
+  const apply = (): Promise<unknown> => {
+    if (++told === 1) return Promise.reject(new Error("the store does not answer"));
+    end.abort();
+    return Promise.resolve();
+  };
+  const clock = { ...systemClock, async *every() {}, sleep: () => Promise.resolve(), after: (_: number, work: () => void) => { later(work); return { cancel: () => undefined }; } };
+  const upkeep = fairnessUpkeep({ fairness: server(), schemas: { ...none, list: () => [schema] }, levels: none, schemaClient: { apply }, levelClient: {}, clock, log: silentLog } as unknown as Parameters<typeof fairnessUpkeep>[0]);
+  await upkeep.run(end.signal, () => undefined);
+  expect(told).toBe(2);
 });
 
 test("without it so many requests read and so many write at once, whoever sends them; administrators and watches always do", () => {

@@ -230,11 +230,14 @@ function kindOf({ verb }: RequestInfo): RequestKind { return verb === "get" || v
 
 interface Waiter extends Known { readonly level: Level; readonly signal: AbortSignal }
 
+/** However long there is to answer. */
+const WAIT_MS_MAX = 60_000;
+
 /** A quarter of the time there is to answer. Watches have none. Source: priority-and-fairness.go getRequestWaitContext */
 function waitMsOf({ query }: ServerRequest, { verb }: RequestInfo, requestMs: number = REQUEST_MS): number {
   const text = verb === "watch" ? null : query.get("timeout");
   const askedMs = text ? parseDurationMs(text) : 0; // what cannot be read is refused before
-  return (askedMs > 0 ? Math.min(askedMs, requestMs) : requestMs) / 4;
+  return Math.min(WAIT_MS_MAX, (askedMs > 0 ? Math.min(askedMs, requestMs) : requestMs) / 4);
 }
 
 function named<T extends { readonly metadata: { readonly name: string } }>(objects: Iterable<T>, mandatory: readonly T[]): Map<string, T> {

@@ -144,7 +144,7 @@ export class Flow {
   seats = 0;
   waiting = 0;
   waitingSeats = 0;
-  /** How often it was a request's turn, and there was no seat. */
+  /** How often it was a request's turn, and too few seats were free. */
   unaccommodated = 0;
   readonly rejected = new Map<Refusal, number>();
   readonly waited: Readonly<Record<"true" | "false", Observations>>;

@@ -6,17 +6,17 @@ const QUEUING = { queues: 4, handSize: 1, queueLengthLimit: 2 };
 const NEVER = new AbortController().signal;
 
 /** Of `limit` seats. Turns end when it is told so. */
-function queues(limit: number): { readonly set: QueueSet; readonly served: string[]; enter(name: string, queue: bigint, seats?: number): { readonly entered: unknown; readonly seating: Seating }; pass(ms: number): void } {
-  let nowMs = 0;
-  const served: string[] = [];
-  const set = new QueueSet({ ...systemClock, uptimeMs: () => nowMs, after: () => ({ cancel: () => undefined }) }, { wake: () => undefined });
+function queues(limit: number): { readonly set: QueueSet; readonly served: string[]; /** There were too few seats for them when it was their turn. */ readonly passedOver: string[]; /** How often it wanted to be looked at when the turn is over. */ woken(): number; enter(name: string, queue: bigint, more?: { readonly seats?: number; readonly signal?: AbortSignal }): { readonly entered: unknown; readonly seating: Seating }; pass(ms: number): void } {
+  let nowMs = 0, woken = 0;
+  const served: string[] = [], passedOver: string[] = [];
+  const set = new QueueSet({ ...systemClock, uptimeMs: () => nowMs, after: () => ({ cancel: () => undefined }) }, { wake: () => void woken++ });
   set.configure(QUEUING);
   set.setLimit(limit);
   return {
-    set, served, pass: (ms) => void (nowMs += ms),
-    enter(name, queue, seats = 1) {
-      const seating: Seating = { seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, arrivalR: 0 };
-      const entered = set.enter(seating, { hash: () => queue, waitMs: () => 15_000 }, NEVER);
+    set, served, passedOver, woken: () => woken, pass: (ms) => void (nowMs += ms),
+    enter(name, queue, { seats = 1, signal = NEVER } = {}) {
+      const seating: Seating = { seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, arrivalR: 0, unaccommodated: () => void passedOver.push(name) };
+      const entered = set.enter(seating, { hash: () => queue, waitMs: () => 15_000 }, signal);
       const settle = seating.settle;
       if (settle) seating.settle = (refusal) => {
         served.push(refusal ?? name);
@@ -47,9 +47,44 @@ test("queues may be taken away while requests of theirs are served, and others t
 test("a queue that is full takes more while seats are free that its first request is too wide for", () => {
   const { set, enter } = queues(4);
   for (let i = 0n; i < 3n; i++) enter(`at once ${i}`, i);
-  for (const name of ["wide", "a", "b", "c"]) expect(enter(name, 0n, name === "wide" ? 3 : 1).entered).toBeInstanceOf(Promise);
+  for (const name of ["wide", "a", "b", "c"]) expect(enter(name, 0n, { seats: name === "wide" ? 3 : 1 }).entered).toBeInstanceOf(Promise);
   set.setLimit(3);
   expect(enter("d", 0n).entered).toBe("queue-full");
+});
+
+test("who waits behind one that wants many seats is served as soon as that one waits no longer", () => {
+  const { set, enter, served, woken } = queues(4);
+  for (let i = 0n; i < 2n; i++) enter(`at once ${i}`, i);
+  const gone = new AbortController();
+  enter("wide", 0n, { seats: 4, signal: gone.signal });
+  enter("next", 0n);
+  const before = woken();
+  gone.abort();
+  expect(woken()).toBe(before + 1);
+  set.giveBack();
+  set.serve();
+  expect(served).toEqual(["cancelled", "next"]);
+});
+
+test("who has gone before it came to wait does not wait", async () => {
+  const { set, enter } = queues(1);
+  enter("first", 0n);
+  const { entered } = enter("gone", 0n, { signal: AbortSignal.abort() });
+  expect(await entered).toBe("cancelled");
+  expect([set.waiting, set.queues[0]!.waiting]).toEqual([0, []]);
+});
+
+test("a request too wide for the seats that are free is counted each time it would have been its turn; where none is free it is nobody's turn", () => {
+  const { set, enter, passedOver } = queues(4);
+  const held = [0n, 1n, 2n].map((queue) => enter("at once", queue).seating);
+  enter("wide", 0n, { seats: 3 });
+  expect(passedOver).toEqual(["wide"]);
+  set.setLimit(3);
+  enter("next", 0n);
+  expect(passedOver).toEqual(["wide"]);
+  set.leave(held[0]!, 10);
+  set.giveBack();
+  expect(passedOver).toEqual(["wide", "wide"]);
 });
 
 test("a queue that is never empty saves nothing up from before its first request came", () => {

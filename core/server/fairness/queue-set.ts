@@ -30,7 +30,7 @@ export interface Seating {
   ranMs: number;
   /** R when it came to wait. */
   arrivalR: number;
-  /** Is told each time it was its turn and there was no seat. */
+  /** Is told each time it was its turn and too few seats were free. */
   readonly unaccommodated?: (() => void) | undefined;
   /** Ends the wait, one way or the other. */
   settle?: ((refusal: Refusal | undefined) => void) | undefined;
@@ -157,8 +157,9 @@ export class QueueSet {
   /** So long has this process been at a request of these seats. */
   use(ms: number): void { this.used += ms / Math.max(1, this.#limit); }
 
+  /** One that is too wide has all of them to itself. Where nobody waits one at a time is served even if there are none. */
   #fits(seats: number): boolean {
-    return seats > this.#limit ? this.#executing === 0 && this.#limit > 0 : this.#seatsInUse + seats <= this.#limit;
+    return seats > this.#limit ? this.#executing === 0 && (this.#limit > 0 || !this.#queuing) : this.#seatsInUse + seats <= this.#limit;
   }
 
   #seat(seating: Seating, queue: Queue | undefined): void {
@@ -206,9 +207,10 @@ export class QueueSet {
       this.#bound(queue);
       this.#waiting++;
       signal.addEventListener("abort", gone, { once: true });
+      if (signal.aborted) return void gone(); // while it was found out who asks
       const first = this.#next()?.waiting[0];
-      if (first && this.#fits(first.seats)) this.#turns.wake(this);
-      else first?.unaccommodated?.();
+      if (first && (this.#doneSeats > 0 || this.#fits(first.seats))) this.#turns.wake(this);
+      else if (first) this.#passOver(first);
     });
   }
 
@@ -218,12 +220,16 @@ export class QueueSet {
     queue.waiting.splice(at, 1);
     this.#bound(queue);
     this.#waiting--;
+    if (at === 0 && this.#waiting > 0) this.#turns.wake(this); // seats that were kept for it may be enough for others
     seating.settle?.(refusal);
   }
 
   #seatNext(): boolean {
     const queue = this.#next()!, first = queue.waiting[0]!;
-    if (!this.#fits(first.seats)) return false;
+    if (!this.#fits(first.seats)) {
+      this.#passOver(first);
+      return false;
+    }
     queue.waiting.shift();
     this.#waiting--;
     this.#lastServed = queue.index;
@@ -232,6 +238,9 @@ export class QueueSet {
     this.#seated.push(first);
     return true;
   }
+
+  /** Where no seat is free it is nobody's turn. */
+  #passOver({ unaccommodated }: Seating): void { if (this.#seatsInUse < this.#limit) unaccommodated?.(); }
 
   /** The first of those that waited, and have seats now. */
   serve(): void {

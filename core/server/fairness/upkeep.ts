@@ -27,7 +27,7 @@ interface Deps {
 const UPKEEP_MS = 60_000;
 /** How soon the status of a FlowSchema follows. */
 const STATUS_MS = 500;
-/** When what was held back is tried again. Source: apf_controller.go digestConfigObjects, 30 to 75 s */
+/** When what was held back, or has failed, is tried again. Source: apf_controller.go digestConfigObjects, 30 to 75 s */
 const HELD_BACK_MS = 30_000;
 const ADJUST_MS = 10_000;
 const PRODUCER = "api-priority-and-fairness-config-producer-v1";
@@ -95,7 +95,7 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
               const isTold = await attempt(tell, signal);
               await clock.sleep(STATUS_MS, signal);
               if (stale) continue;
-              const again = isTold === false ? clock.after(HELD_BACK_MS, () => wake()) : undefined;
+              const again = isTold !== true ? clock.after(HELD_BACK_MS, () => wake()) : undefined;
               await until(signal, (done) => { wake = done; });
               again?.cancel();
             }
