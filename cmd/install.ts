@@ -30,6 +30,7 @@ export async function install(argv: readonly string[]): Promise<number> {
   }
   const [executable = "", ...more] = ownCommand();
   if (process.platform === "win32") throw new ConfigError("on Windows a machine is joined by install.ps1, which lies beside this program's sources in installers/windows");
+  if (process.geteuid?.() !== 0) throw new ConfigError("a service is installed by root: run this as root");
   if (more.length > 0) throw new ConfigError("this runs from source: sh installers/linux/install.sh");
   const directory = mkdtempSync(join(tmpdir(), "coracle-install-"));
   try {

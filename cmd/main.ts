@@ -31,8 +31,9 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   version: { help: "print the version", load: async () => (await import("./version.ts")).version },
 };
 
-/** Not for people: coracle starts them itself. */
+/** Not for people: coracle and its installer start them themselves. */
 const INTERNAL: typeof COMMANDS = {
+  "check-settings": { help: "", load: async () => (await import("./check-settings.ts")).checkSettings },
   unpack: { help: "", load: async () => (await import("./unpack.ts")).unpack },
 };
 

@@ -153,8 +153,10 @@ requested_args() {
   quoted_words=$(printf '%s\n' "$words" | while IFS= read -r word; do [ -z "$word" ] || printf '%s ' "$(quote "$word")"; done)
   eval "set -- $quoted_words $*"
   case ${1:-} in
+    server | agent) ;;
     '' | -*)
       if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"; else set -- server "$@"; fi ;;
+    *) fail "a machine is a server or an agent, and $(quote "$1") is neither" ;;
   esac
   for word in "$@"; do printf '%s ' "$(quote "$word")"; done
 }
@@ -168,6 +170,16 @@ requested_env() {
     # shellcheck disable=SC2154 # set by eval
     printf '%s=%s\n' "$name" "$(quote "$value")"
   done
+}
+
+# check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image, what they
+# name may be there when that boots.
+check_settings() {
+  [ "$SKIP_START" != true ] || return 0
+  problem=$(set -a; eval "$1"; eval "exec \"\$BIN_DIR/coracle\" check-settings $2" 2>&1 >/dev/null) || case $problem in
+    *'unknown command "check-settings"'*) ;; # an executable of before this could be asked
+    *) fail "$(printf '%s\n' "$problem" | last_words | tail -n 1): nothing is set or started" ;;
+  esac
 }
 
 # Writes what it reads to a file that others see whole, as before or as it is now: a loss of power in an upgrade must not leave a service without its settings.
@@ -185,8 +197,11 @@ configure() {
   environment=$(requested_env)
   if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$environment" ]; then
     say "keeping the settings in $ENV_FILE and $ARGS_FILE"
+    grep -q '[^[:space:]]' "$ARGS_FILE" || fail "$ARGS_FILE says nothing: say again what this machine is, server or agent, with its settings"
+    check_settings "$(cat "$ENV_FILE" 2>/dev/null)" "$(cat "$ARGS_FILE")"
   else
     args=$(requested_args "$quoted")
+    check_settings "$environment" "$args"
     (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE"; printf '%s\n' "$args" | replace "$ARGS_FILE")
   fi
   ARGS=$(cat "$ARGS_FILE")
@@ -408,21 +423,21 @@ server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" 
 node_condition() { kubectl_ get node "$NODE_NAME" -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].$1}"; }
 node_ready() { [ "$(node_condition status)" = True ]; }
 
-# What it has said of its ends, each with its causes, on one line.
+# What it has said of its ends, each with its causes, on one line; of the log that is read.
 last_words() {
-  log_since_start | awk '/^coracle: / { if (words != "") print words; words = substr($0, 10); next } /^  (because|what to do): / && words != "" { sub(/^ +/, ""); words = words "; " $0 } END { if (words != "") print words }'
+  awk '/^coracle: / { if (words != "") print words; words = substr($0, 10); next } /^  (because|what to do): / && words != "" { sub(/^ +/, ""); words = words "; " $0 } END { if (words != "") print words }'
 }
 
 # An agent that cannot join ends at once, saying why: a wrong token, a name that is taken.
 unless_refused() {
   "$@" && return
-  REFUSED=$(last_words | tail -n 1)
+  REFUSED=$(log_since_start | last_words | tail -n 1)
   return 1
 }
 # A server that ends twice with the same words will not come up: a flag that cannot be, a port that is taken. Once may be a passing fault.
 unless_ending() {
   "$@" && return
-  REFUSED=$(last_words | sort | uniq -d | tail -n 1)
+  REFUSED=$(log_since_start | last_words | sort | uniq -d | tail -n 1)
   return 1
 }
 runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
@@ -478,8 +493,7 @@ What next:
   coracle kubectl get pods -A                      a kubectl of your own works as well
   coracle kubectl apply -f FILE
   coracle images import FILE.tar                   images without a registry, on each machine; or put archives in $DATA_DIR/agent/images/
-  coracle token create                             a token, to join other machines:
-      CORACLE_URL=https://<this machine>:6443 CORACLE_TOKEN=… sh installers/linux/install.sh
+  coracle token create --print-join-command        prints what joins another Linux machine, to be run there as root
 NEXT
   fi
   cat <<NEXT

@@ -12,6 +12,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const CORACLE = `#!/bin/sh
 case $1 in
   version) echo 0 ;;
+  check-settings) ;;
   kubectl) case "$*" in *readyz*) echo ok ;; *jsonpath*) echo True ;; *) echo "NAME STATUS" ;; esac ;;
   *) mkdir -p /etc/coracle /var/lib/coracle/agent/current/bin; echo kubeconfig >/etc/coracle/coracle.yaml; printf '#!/bin/sh\\nexec /usr/local/bin/coracle kubectl "$@"' >/var/lib/coracle/agent/current/bin/kubectl; chmod +x /var/lib/coracle/agent/current/bin/kubectl
      echo "runs $* with token '\${CORACLE_TOKEN:-}' of \${CORACLE_SERVER:-itself}"; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
@@ -202,11 +203,32 @@ removed firewalld's public rich-rule=rule family="ipv4" accept
 
 test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
   const out = onMachine(`
-sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: the node failed" >\\&2; echo "  because: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
+sed -i '/^case/i case "$*" in server*wireguard*) echo "coracle: the node failed" >\\&2; echo "  because: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --overlay wireguard 2>&1 || echo "ended with $?"
 /usr/local/lib/coracle/service stop
 `);
   expect(out).toContain("[coracle] the node failed; because: --overlay must be vxlan, host-gw or none\nended with 1\n");
+}, 300_000);
+
+test.skipIf(!canOverlay)("settings that cannot be are told before anything is stopped, and those of before stay; so are settings that say nothing", () => {
+  const out = onMachine(`
+sed -i 's/^  check-settings).*/  check-settings) case "$CORACLE_OVERLAY $*" in *wireguard*) echo "coracle: the overlay cannot be" >\\&2; exit 2 ;; esac ;;/' "$1/coracle"
+export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_TIMEOUT=30
+install() { echo "== $*"; sh installers/linux/install.sh "$@" 2>&1 || echo "ended with $?"; cat /etc/coracle/coracle.args; /usr/local/lib/coracle/service status; }
+install --disable dns; install --overlay wireguard; CORACLE_OVERLAY=wireguard install agent; install serve --disable dns
+: >/etc/coracle/coracle.args; install
+/usr/local/lib/coracle/service stop
+`);
+  const [, first = "", ...others] = out.split(/^== .*\n/m);
+  const before = first.split("\n").slice(-3, -1);
+  expect(before).toEqual(["'server' '--disable' 'dns' ", expect.stringMatching(/^coracle is running, process \d+$/)]);
+  const refused = (why: string) => [`[coracle] ${why}`, "ended with 1"];
+  expect(others.map((text) => text.split("\n").filter((line) => !/up to date|settings can also|keeping/.test(line)))).toEqual([
+    [...refused("the overlay cannot be: nothing is set or started"), ...before, ""],
+    [...refused("the overlay cannot be: nothing is set or started"), ...before, ""],
+    [...refused("a machine is a server or an agent, and 'serve' is neither"), ...before, ""],
+    [...refused("/etc/coracle/coracle.args says nothing: say again what this machine is, server or agent, with its settings"), before[1], ""],
+  ]);
 }, 300_000);
 
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
@@ -250,6 +272,7 @@ const AGENT = `#!/bin/sh
 A=/var/lib/coracle/agent
 case $1 in
   version) echo 0 ;;
+  check-settings) ;;
   kubectl)
     case "$*" in *"--server https://b:6443 --certificate-authority $A/tls/server-ca.crt --client-certificate $A/tls/client-kubelet.crt --client-key $A/tls/client-kubelet.key get node edge-2 "*) ;; *) exit 1 ;; esac
     n=$(($(cat /run/asked 2>/dev/null || echo 0) + 1)); echo $n >/run/asked
