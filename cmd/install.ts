@@ -12,7 +12,7 @@ const USAGE = `Usage: coracle install [server|agent] [flags]     installs this e
   coracle install --node-name edge-1                                    a server with a node
   CORACLE_URL=https://server:6443 CORACLE_TOKEN=… coracle install       an agent of that server
 
-Run it again to upgrade or to change settings; without flags and variables the settings stay. What it heeds besides:
+Run it again to upgrade or to change settings; without flags and variables the settings stay, but for proxies. What it heeds besides:
 
   CORACLE_*                    settings, as coracle server --help lists them
   INSTALL_CORACLE_EXEC         "server …" or "agent …", or only flags; flags of the command line are added

@@ -15,7 +15,7 @@
 #   INSTALL_CORACLE_SKIP_START   "true": do not start it; the next boot does, also that of an image this runs in
 #   INSTALL_CORACLE_TIMEOUT      seconds to wait for the node to be Ready, default 180
 #
-# Without settings of its own, a later run keeps those of the run before.
+# Without settings of its own, a later run keeps those of the run before; of proxies it takes those that are in its environment.
 set -eu
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # of who has become root by `su` they are not in it, and rc-service and modprobe are there
@@ -155,7 +155,9 @@ requested_args() {
   case ${1:-} in
     server | agent) ;;
     '' | -*)
-      if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"; else set -- server "$@"; fi ;;
+      if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"
+      elif grep -qs "^'agent'" "$ARGS_FILE"; then fail "this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server"
+      else set -- server "$@"; fi ;;
     *) fail "a machine is a server or an agent, and $(quote "$1") is neither" ;;
   esac
   for word in "$@"; do printf '%s ' "$(quote "$word")"; done
@@ -172,13 +174,20 @@ requested_env() {
   done
 }
 
+# The lines of the installation's file, but for names that are set anew.
+with_those_before() {
+  before=$ENV_FILE
+  [ -f "$before" ] || before=/dev/null
+  printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[$1]; lines[++n] = $0 } next } $0 != "" && !($1 in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
+}
+
 # check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image, what they
 # name may be there when that boots.
 check_settings() {
   [ "$SKIP_START" != true ] || return 0
   problem=$(set -a; eval "$1"; eval "exec \"\$BIN_DIR/coracle\" check-settings $2" 2>&1 >/dev/null) || case $problem in
     *'unknown command "check-settings"'*) ;; # an executable of before this could be asked
-    *) fail "$(printf '%s\n' "$problem" | last_words | tail -n 1): nothing is set or started" ;;
+    *'coracle: '*) fail "$(printf '%s\n' "$problem" | last_words | tail -n 1): nothing is set or started" ;;
   esac
 }
 
@@ -195,10 +204,13 @@ configure() {
   quoted=
   for word in "$@"; do quoted="$quoted $(quote "$word")"; done
   environment=$(requested_env)
-  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$environment" ]; then
+  # proxies may be in anybody's environment: they ask for no other settings
+  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$(printf '%s\n' "$environment" | grep '^CORACLE_')" ]; then
     say "keeping the settings in $ENV_FILE and $ARGS_FILE"
     grep -q '[^[:space:]]' "$ARGS_FILE" || fail "$ARGS_FILE says nothing: say again what this machine is, server or agent, with its settings"
-    check_settings "$(cat "$ENV_FILE" 2>/dev/null)" "$(cat "$ARGS_FILE")"
+    environment=$(with_those_before "$environment")
+    check_settings "$environment" "$(cat "$ARGS_FILE")"
+    (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE")
   else
     args=$(requested_args "$quoted")
     check_settings "$environment" "$args"

@@ -109,6 +109,7 @@ test.skipIf(!canOverlay)("flags in the environment are words with quotes, in whi
 export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
 args() { sh installers/linux/install.sh "$@" >/dev/null || echo "ended with $?"; cat /etc/coracle/coracle.args; }
 INSTALL_CORACLE_EXEC='agent --kubelet-arg eviction-hard=memory.available<100Mi,nodefs.available<5% --node-label=a=$(id) "--node-name=edge 1"' args --debug 'x;y'
+rm /etc/coracle/coracle.args # another machine
 INSTALL_CORACLE_EXEC="--kubelet-arg 'eviction-hard=memory.available<100Mi'
   --debug" args
 INSTALL_CORACLE_EXEC="--node-name 'edge" args 2>&1`);
@@ -265,6 +266,24 @@ env "INSTALL_CORACLE_BINARY=$1/coracle" INSTALL_CORACLE_SKIP_START=true CORACLE_
 cat /etc/coracle/coracle.args /etc/coracle/coracle.env
 `);
   expect(out).toContain("'agent' \nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n");
+}, 300_000);
+
+test.skipIf(!canOverlay)("proxies in who upgrades' environment are no other settings: an agent stays one of its server, and goes through those of now; other settings do not make a server of it either", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
+install() { echo "== $*"; env "$@" sh installers/linux/install.sh 2>&1 | grep -E 'keeping|agent' || true; cat /etc/coracle/coracle.args /etc/coracle/coracle.env; }
+install CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc HTTPS_PROXY=http://old CONTAINERD_NO_PROXY=x
+install HTTPS_PROXY=http://new NO_PROXY=y
+install PATH="$PATH"
+install CORACLE_NODE_LABEL=a=b
+install INSTALL_CORACLE_EXEC=server
+`);
+  const before = "'agent' \nCONTAINERD_NO_PROXY='x'\nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n";
+  const keeping = "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args\n", after = `${before}HTTPS_PROXY='http://new'\nNO_PROXY='y'\n`;
+  expect(out.split(/^== .*\n/m).slice(1)).toEqual([
+    expect.stringContaining("HTTPS_PROXY='http://old'\n"), keeping + after, keeping + after,
+    `[coracle] this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server\n${after}`, "'server' \n\n",
+  ]);
 }, 300_000);
 
 /** An agent whose node is registered with the third question, and Ready with the third after that, at the second of two servers. One more is whether it is short of anything. */
