@@ -5,7 +5,7 @@ import { clientOver } from "../core/client/resource-client.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import { readYamlSettings } from "./config/yaml-settings.ts";
-import { machineSettings } from "./tools.ts";
+import { machineSettings, mustReach } from "./tools.ts";
 
 export interface Connection {
   readonly client: Client;
@@ -18,6 +18,7 @@ export interface Connection {
 /** `given`: the file named on the command line. */
 export function connect(given: string | undefined, userAgent: string): Connection {
   const path = given ?? process.env["KUBECONFIG"] ?? machineSettings().writeKubeconfig;
+  mustReach(path);
   const text = readText(path);
   if (text === undefined) throw new ConfigError(`${path}: no such file; run this on the server, or name a kubeconfig with --kubeconfig`);
   const config = readYamlSettings(text) as { clusters?: { cluster: Record<string, string> }[]; users?: { user: Record<string, string> }[] } | null;

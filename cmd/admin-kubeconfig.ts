@@ -12,6 +12,7 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import { type Kubeconfig, writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { ConfigError } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
 
 const AGAIN_MS = 60_000;
 
@@ -19,6 +20,12 @@ interface Options {
   readonly path: string;
   readonly mode: number;
   readonly content: () => Kubeconfig;
+}
+
+/** Throws ConfigError. */
+export function kubeconfigMode({ writeKubeconfigMode: text }: Pick<Settings, "writeKubeconfigMode">): number {
+  if (!/^0?[0-7]{3}$/.test(text)) throw new ConfigError(`--write-kubeconfig-mode must be an octal mode such as 0600, not ${JSON.stringify(text)}`);
+  return Number.parseInt(text, 8);
 }
 
 export interface AdminKubeconfig extends Runnable {

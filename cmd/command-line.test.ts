@@ -22,6 +22,12 @@ test.each([
   [["token", "make-coffee"], 'coracle: unknown command "make-coffee"'],
   [["node", "make-coffee"], 'coracle: unknown command "make-coffee"'],
   [["node", "--make-coffee", "list"], "coracle: unknown flag --make-coffee"],
+  [["token", "create", "7d"], 'coracle: "coracle token create" takes flags alone, and "7d" is none; see "coracle token --help"'],
+  [["crictl", "logs"], "coracle: crictl logs: of which? see: coracle crictl ps -a"],
+  [["crictl", "inspectp"], "coracle: crictl inspectp: of which? see: coracle crictl pods"],
+  [["check-settings", "serve"], 'coracle: a machine is a server or an agent, and "serve" is neither'],
+  [["check-settings", "server", "--advertise-address", "here"], 'coracle: --advertise-address: "here" is no IP address'],
+  [["check-settings", "agent", "--server", "https://h:6443", "--node-label", "edge"], 'coracle: --node-label "edge": must be name=value'],
   [["images", "import", "/none.tar"], "coracle: /none.tar: no such file"],
   [["images", "remove"], "coracle: images remove needs the name of an image"],
 ])("%j is asked for what cannot be: one line that says so, and 2", (argv, line) => {

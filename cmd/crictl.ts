@@ -44,6 +44,7 @@ export async function crictl(argv: readonly string[]): Promise<number> {
     return command === "--help" || command === "-h" || command === "help" ? 0 : 2;
   }
   const flags = crictlFlags(command, rest);
+  if (/^[A-Z]/.test(COMMANDS[command as keyof typeof COMMANDS]) && rest.length === 0) throw new ConfigError(`crictl ${command}: of which? see: coracle crictl ${command === "inspectp" ? "pods" : "ps -a"}`);
   const tell = flags.has("quiet") ? printIds : print;
   const socket = runtimeSocket(machineSettings());
   mustReach(socket);

@@ -12,7 +12,7 @@ const USAGE = `Usage: coracle install [server|agent] [flags]     installs this e
   coracle install --node-name edge-1                                    a server with a node
   CORACLE_URL=https://server:6443 CORACLE_TOKEN=… coracle install       an agent of that server
 
-Run it again to upgrade or to change settings; without flags and variables the settings stay. What it heeds besides:
+Run it again to upgrade or to change settings; without flags and variables the settings stay, but for proxies. What it heeds besides:
 
   CORACLE_*                    settings, as coracle server --help lists them
   INSTALL_CORACLE_EXEC         "server …" or "agent …", or only flags; flags of the command line are added
@@ -30,6 +30,7 @@ export async function install(argv: readonly string[]): Promise<number> {
   }
   const [executable = "", ...more] = ownCommand();
   if (process.platform === "win32") throw new ConfigError("on Windows a machine is joined by install.ps1, which lies beside this program's sources in installers/windows");
+  if (process.geteuid?.() !== 0) throw new ConfigError("a service is installed by root: run this as root");
   if (more.length > 0) throw new ConfigError("this runs from source: sh installers/linux/install.sh");
   const directory = mkdtempSync(join(tmpdir(), "coracle-install-"));
   try {

@@ -9,6 +9,7 @@ import { setEngine } from "./engine-settings.ts";
 import { explainError } from "./explain-error.ts";
 import { endWithReader } from "./gone-reader.ts";
 import { hideToken } from "./hidden-token.ts";
+import { straightToThisMachine } from "./proxy-environment.ts";
 import { terminalText } from "./terminal-text.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
@@ -31,8 +32,9 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   version: { help: "print the version", load: async () => (await import("./version.ts")).version },
 };
 
-/** Not for people: coracle starts them itself. */
+/** Not for people: coracle and its installer start them themselves. */
 const INTERNAL: typeof COMMANDS = {
+  "check-settings": { help: "", load: async () => (await import("./check-settings.ts")).checkSettings },
   unpack: { help: "", load: async () => (await import("./unpack.ts")).unpack },
 };
 
@@ -42,6 +44,7 @@ const LASTING = new Set(["server", "agent", "simulate"]);
 const TOOLS = new Set(["kubectl", "ctr", "crictl"]);
 
 async function main(argv: readonly string[], invokedAs: string): Promise<number> {
+  Object.assign(process.env, straightToThisMachine(process.env));
   const tool = TOOLS.has(invokedAs) ? invokedAs : undefined;
   const name = tool ?? argv[0];
   const rest = tool ? argv : argv.slice(1);

@@ -44,6 +44,17 @@ test.each([
   await expect(thisNode({ nodeName: "n", nodeIp, dataDir: "/nowhere" }, { log: silentLog })).rejects.toThrow(problem);
 });
 
+test("an address that the machine has not is taken, and told", async () => {
+  const told: string[] = [];
+  const log = { ...silentLog, warn: (message: string) => void told.push(message) };
+  const addresses = async (...nodeIp: string[]) => (await thisNode({ nodeName: "n", nodeIp, dataDir: "/nowhere" }, { log })).ips;
+  const [own = ""] = await addresses();
+  expect([await addresses(own), await addresses("::"), told.filter(() => own !== "127.0.0.1")]).toEqual([[own], expect.anything(), []]);
+  told.length = 0;
+  expect(await addresses("203.0.113.9")).toEqual(["203.0.113.9"]);
+  expect(told).toEqual(["no interface of this machine to others has the address of --node-ip: they may not find the node there"]);
+});
+
 test("a node that has chosen a family of addresses alone looks where it is", () => {
   expect([[], ["::"], ["0.0.0.0"], ["10.0.0.1"], ["fd00::1", "10.0.0.1"]].map((nodeIp) => isAtGivenAddress({ nodeIp }))).toEqual([false, false, false, true, true]);
 });

@@ -31,7 +31,9 @@ export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { lo
   for (const text of problemsOf(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
   checkAddresses(nodeIp);
   if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
-  return { name, ...nodeAddresses(nodeIp) };
+  const addresses = nodeAddresses(nodeIp);
+  if (isAtGivenAddress({ nodeIp }) && addresses.interfaceName === undefined) log.warn("no interface of this machine to others has the address of --node-ip: they may not find the node there", { nodeIp });
+  return { name, ...addresses };
 }
 
 /** Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/node/util/ips.go (parseNodeIP) */

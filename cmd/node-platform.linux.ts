@@ -12,7 +12,7 @@ import { ensureHostPorts } from "../node/network/host-ports.ts";
 import { limiting } from "../node/network/limiting.ts";
 import { loopbackGuard } from "../node/network/loopback-guard.ts";
 import { networkPaths, nodeNetwork } from "../node/network/network.ts";
-import { mtuNow } from "../node/network/node-ip.ts";
+import { addressesWithin, mtuNow } from "../node/network/node-ip.ts";
 import type { Overlay } from "../node/network/overlay.ts";
 import { lostPodLinks } from "../node/network/pod-links.ts";
 import { noSourceGuard, sourceGuard } from "../node/network/source-guard.ts";
@@ -52,7 +52,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
-  const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
+  const foreign = external ? externalRuntime({ dataDir: paths.dataDir, endpoint: external, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
   const bundled = foreign ? undefined : containerRuntime({
     dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry),
     environment: runtimeEnvironment(process.env, settings),
@@ -61,6 +61,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   }, { cri: plain, mounts, clock, log });
   const runtime = foreign ?? bundled!, runtimeCri = foreign?.cri ?? awaitingArchives(plain, () => bundled?.importing());
 
+  if (!settings.disable.includes("network")) tellSharedAddresses(settings, log);
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const believesSources = !settings.disable.includes("network-policy") && !settings.disable.includes("network");
@@ -91,6 +92,12 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (!believesSources) return { cri, runtime: [runtime], network, proxy, policies: [guard, keeper, noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
   return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [guard, keeper, policies] };
+}
+
+/** What the machine has a way of its own to is not reached by pods, or its pods and Services not by the machine. */
+function tellSharedAddresses({ clusterCidr, serviceCidr }: PlatformOptions["settings"], log: PlatformOptions["log"]): void {
+  for (const { interfaceName, address } of addressesWithin([clusterCidr, serviceCidr].flatMap((ranges) => ranges.split(","))))
+    log.warn("an address of this machine is one of those that pods and Services are given, so that either its network or they are out of reach: give a new cluster a --cluster-cidr and a --service-cidr that nobody here has", { interface: interfaceName, address, clusterCidr, serviceCidr });
 }
 
 function linksNow(): Link[] {

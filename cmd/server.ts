@@ -14,12 +14,12 @@ import { SERVING_NAME } from "../core/pki/identities.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
 import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
-import { type AdminKubeconfig, adminKubeconfig } from "./admin-kubeconfig.ts";
+import { type AdminKubeconfig, adminKubeconfig, kubeconfigMode } from "./admin-kubeconfig.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
+import { checkRanges, isOfServicesFamily, withOwnAddresses } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, podFamilies, rememberName, thisNode } from "./node-identity.ts";
@@ -37,7 +37,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     console.log(helpOf("server"));
     return 0;
   }
-  const settings = withClusterDns(loadSettings("server", { argv, env: process.env, readFile: readText }));
+  const settings = withOwnAddresses(loadSettings("server", { argv, env: process.env, readFile: readText }));
   checkRanges(settings);
   if (!settings.disableAgent) mustBeRoot("server");
   process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
@@ -110,11 +110,6 @@ function makeDataDirectory(dataDir: string, native: string): void {
   } catch (cause) {
     throw new ConfigError(`the data directory ${dataDir} cannot be used: run as root, or choose another with --data-dir`, { cause });
   }
-}
-
-function kubeconfigMode({ writeKubeconfigMode: text }: Settings): number {
-  if (!/^0?[0-7]{3}$/.test(text)) throw new ConfigError(`--write-kubeconfig-mode must be an octal mode such as 0600, not ${JSON.stringify(text)}`);
-  return Number.parseInt(text, 8);
 }
 
 function kubeconfigOf(pki: ControlPlane["pki"], settings: Settings, log: Log): AdminKubeconfig {

@@ -35,6 +35,7 @@ interface Options {
   readonly settings: Readonly<Record<string, string>>;
 }
 
+const CA_FILE = "server-ca.crt";
 const BESIDE: ReadonlySet<string> = new Set([ENCRYPTION_FILE, PROVIDER_FILE]);
 
 /** Changes nothing yet. Throws ConfigError if the keys cannot be had, or are not those that are there. */
@@ -56,8 +57,9 @@ export async function planKeys({ paths, providerFile, sealed, secret, stamp, set
     flags: Object.entries(shared).filter(([name, value]) => settings[name] !== value).map(([name, value]) => `--${name} ${value}`).concat(ownProviders ? [] : [`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]),
     async apply() {
       await writeSharedFiles(paths.tls, files);
-      const ca = files["server-ca.crt"];
-      if (ca !== undefined && (await fileText(paths.token)) === undefined) await writeDurably(paths.token, `${formatJoinToken(ca, secret)}\n`);
+      const ca = files[CA_FILE];
+      // of a machine that becomes a server of this cluster now: the token it may have was another's. A server of it may have been given a new one since the snapshot
+      if (ca !== undefined && (present[CA_FILE] === undefined || (await fileText(paths.token)) === undefined)) await replace(paths.token, `${formatJoinToken(ca, secret)}\n`, stamp);
       // the objects are encrypted under the keys of then
       if (wanted !== undefined) await replace(paths.encryption, wanted, stamp);
       if (!ownProviders) await replace(paths.restoredProviders, providers, stamp);

@@ -44,6 +44,7 @@ export async function token(argv: readonly string[]): Promise<number> {
   const known = { create: ["ttl", "description", "kubeconfig", JOIN_COMMAND], list: ["kubeconfig"], delete: ["kubeconfig"] }[command];
   if (!known) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const { flags, words } = readFlags(rest, known);
+  if (command !== "delete" && words.length > 0) throw new ConfigError(`"coracle token ${command}" takes flags alone, and ${JSON.stringify(words[0])} is none; see "coracle token --help"`);
   const { client, ca } = connect(flags.get("kubeconfig"), "coracle-token");
   const signal = AbortSignal.timeout(30_000);
   switch (command) {

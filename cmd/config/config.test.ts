@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { helpOf, loadSettings } from "./config.ts";
-import { checkRanges, isOfServicesFamily, nodePortCidrs, withClusterDns } from "./ranges.ts";
+import { checkRanges, isOfServicesFamily, nodePortCidrs, withOwnAddresses } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
 
@@ -72,9 +72,14 @@ test.each([[["--service-cidr", "10.96.0.0/29"]], [["--cluster-dns", "169.254.20.
 });
 
 test("the DNS is the tenth address of the Services, unless one is chosen or there are not so many", () => {
-  const dns = (...argv: string[]) => withClusterDns(loadSettings("server", { ...nothing, argv })).clusterDns;
+  const dns = (...argv: string[]) => withOwnAddresses(loadSettings("server", { ...nothing, argv })).clusterDns;
   expect([dns(), dns("--service-cidr", "10.96.0.0/12"), dns("--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual(["10.43.0.10", "10.96.0.10", "fd00:43::a"]);
   expect([dns("--service-cidr", "10.96.0.0/12", "--cluster-dns", "10.96.0.53"), dns("--service-cidr", "10.96.0.0/29")]).toEqual(["10.96.0.53", "10.43.0.10"]);
+});
+
+test("to advertise all addresses is to advertise the node's", () => {
+  const advertised = (address: string) => withOwnAddresses(loadSettings("server", { ...nothing, argv: ["--advertise-address", address] })).advertiseAddress;
+  expect(["0.0.0.0", "::", "192.0.2.7"].map(advertised)).toEqual([undefined, undefined, "192.0.2.7"]);
 });
 
 test("pods reach a server whose address is of their Services' first family", () => {

@@ -7,8 +7,16 @@ const DNS_DEFAULT = FLAGS.find((flag) => flag.name === "cluster-dns")?.default;
 /** Which address of the Services the DNS has in every cluster whose owner did not choose another. */
 const DNS_NTH = 10n;
 
+/** With what follows from the addresses that were given, and from those that stand for the machine's own. */
+export function withOwnAddresses(settings: Settings): Settings { return withAdvertised(withClusterDns(settings)); }
+
+/** All addresses are none that others could be told: the node's is meant. Source: kubernetes v1.36 pkg/controlplane/apiserver/options/options.go (Complete) */
+function withAdvertised(settings: Settings): Settings {
+  return parseIp(settings.advertiseAddress ?? "")?.value === 0n ? Object.freeze({ ...settings, advertiseAddress: undefined }) : settings;
+}
+
 /** With another range of Services alone, the DNS goes with it. */
-export function withClusterDns(settings: Settings): Settings {
+function withClusterDns(settings: Settings): Settings {
   const range = parseCidr(settings.serviceCidr.split(",")[0]!.trim()), dns = parseIp(settings.clusterDns);
   if (settings.clusterDns !== DNS_DEFAULT || !range || !dns || cidrContains(range, dns) || cidrSize(range) <= DNS_NTH) return settings;
   return Object.freeze({ ...settings, clusterDns: formatIp(nthAddress(range, DNS_NTH)) });

@@ -108,6 +108,20 @@ test("that the range of service addresses is not as it was configured is told on
   expect(await toldWith("10.43.0.0/16")).toEqual(["kubernetes Warning Broken Configuration matches, but it is broken"]);
 });
 
+test("where pods look for names and nobody answers is told: a Service keeps the address it was made with", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, { ...OPTIONS, clusterDns: "10.43.0.10" }, api.signal);
+  const toldWith = async (clusterDns: string | undefined) => {
+    const told: string[] = [];
+    const clock = { ...systemClock, async *every() {} } as unknown as typeof systemClock;
+    const log = { ...silentLog, error: (message: string) => void told.push(message) };
+    await standingObjects({ client: api.client, clock, log, options: { ...OPTIONS, clusterDns }, recorder: { event: ({ metadata }: never, type, reason) => void told.push(`${(metadata as { name: string }).name} ${type} ${reason}`) } }).run(api.signal, () => undefined);
+    return told;
+  };
+  expect([await toldWith("10.43.0.10"), await toldWith(undefined)]).toEqual([[], []]);
+  expect(await toldWith("10.43.0.53")).toEqual(["pods that start now have names answered by nobody: their DNS is not at the address of the Service kube-dns", "kube-dns Warning ClusterDNSInconsistent"]);
+});
+
 test("the Service of the API comes back while the server runs, after a deletion of all Services of its namespace", async () => {
   await using api = await apiServer();
   await ensureBootstrapObjects(api.client, OPTIONS, api.signal);

@@ -101,10 +101,14 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
       const whomToBelieve: Rewritten = { of: () => options.clientCa() + options.requestHeaderCa(), write: (signal) => replaceAuthenticationConfig(client, options, signal) };
       const written = new Map([whomToBelieve, ...rewritten].map((one) => [one, one.of()]));
       ready();
+      await tellOtherDns(client, { options, log, recorder }, signal).catch(() => undefined); // nobody could be asked: it is told at another start
       for await (const _ of clock.every(periodMs, signal)) {
         try {
           const problem = await ensureStandingObjects(client, options, signal);
-          if (problem && problem.message !== toldOfRange) recorder?.event(problem.range, "Warning", problem.reason, problem.message);
+          if (problem && problem.message !== toldOfRange) {
+            recorder?.event(problem.range, "Warning", problem.reason, problem.message);
+            log.warn("the range of Services' addresses is not as --service-cidr says; the cluster goes on with what it has", { reason: problem.reason, message: problem.message });
+          }
           toldOfRange = problem?.message ?? toldOfRange;
           for (const [one, before] of written) {
             const now = one.of();
@@ -121,6 +125,18 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
       }
     },
   };
+}
+
+/** The kubelets tell pods where names are answered by the setting, and a Service keeps the address it was made with. */
+async function tellOtherDns(client: Client, { options: { clusterDns }, log, recorder }: Pick<StandingObjectsOptions, "options" | "log" | "recorder">, signal: AbortSignal): Promise<void> {
+  if (clusterDns === undefined) return;
+  const { metadata: { name, namespace } } = dnsService(clusterDns);
+  const service = await client.resource(services).get({ metadata: { name: name!, namespace } }, { signal });
+  const addresses = service.spec?.clusterIPs ?? [];
+  if (addresses.length === 0 || addresses.includes(clusterDns)) return;
+  const remedy = "give the server the --cluster-dns and --service-cidr of before; or, within that range, delete the Service kube-dns, start the server anew, and then all pods";
+  log.error("pods that start now have names answered by nobody: their DNS is not at the address of the Service kube-dns", { clusterDns, service: addresses, remedy });
+  recorder?.event(service, "Warning", "ClusterDNSInconsistent", `The Service has ${addresses.join(", ")} and pods are told ${clusterDns}: ${remedy}`);
 }
 
 interface RangeProblem { readonly range: Readonly<ServiceCIDR>; readonly reason: string; readonly message: string }

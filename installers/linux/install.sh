@@ -15,7 +15,7 @@
 #   INSTALL_CORACLE_SKIP_START   "true": do not start it; the next boot does, also that of an image this runs in
 #   INSTALL_CORACLE_TIMEOUT      seconds to wait for the node to be Ready, default 180
 #
-# Without settings of its own, a later run keeps those of the run before.
+# Without settings of its own, a later run keeps those of the run before; of proxies it takes those that are in its environment.
 set -eu
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # of who has become root by `su` they are not in it, and rc-service and modprobe are there
@@ -153,8 +153,12 @@ requested_args() {
   quoted_words=$(printf '%s\n' "$words" | while IFS= read -r word; do [ -z "$word" ] || printf '%s ' "$(quote "$word")"; done)
   eval "set -- $quoted_words $*"
   case ${1:-} in
+    server | agent) ;;
     '' | -*)
-      if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"; else set -- server "$@"; fi ;;
+      if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"
+      elif grep -qs "^'agent'" "$ARGS_FILE"; then fail "this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server"
+      else set -- server "$@"; fi ;;
+    *) fail "a machine is a server or an agent, and $(quote "$1") is neither" ;;
   esac
   for word in "$@"; do printf '%s ' "$(quote "$word")"; done
 }
@@ -170,6 +174,23 @@ requested_env() {
   done
 }
 
+# The lines of the installation's file, but for names that are set anew.
+with_those_before() {
+  before=$ENV_FILE
+  [ -f "$before" ] || before=/dev/null
+  printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[$1]; lines[++n] = $0 } next } $0 != "" && !($1 in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
+}
+
+# check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image, what they
+# name may be there when that boots.
+check_settings() {
+  [ "$SKIP_START" != true ] || return 0
+  problem=$(set -a; eval "$1"; eval "exec \"\$BIN_DIR/coracle\" check-settings $2" 2>&1 >/dev/null) || case $problem in
+    *'unknown command "check-settings"'*) ;; # an executable of before this could be asked
+    *'coracle: '*) fail "$(printf '%s\n' "$problem" | last_words | tail -n 1): nothing is set or started" ;;
+  esac
+}
+
 # Writes what it reads to a file that others see whole, as before or as it is now: a loss of power in an upgrade must not leave a service without its settings.
 replace() {
   cat >"$1.new"
@@ -183,10 +204,16 @@ configure() {
   quoted=
   for word in "$@"; do quoted="$quoted $(quote "$word")"; done
   environment=$(requested_env)
-  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$environment" ]; then
+  # proxies may be in anybody's environment: they ask for no other settings
+  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$(printf '%s\n' "$environment" | grep '^CORACLE_')" ]; then
     say "keeping the settings in $ENV_FILE and $ARGS_FILE"
+    grep -q '[^[:space:]]' "$ARGS_FILE" || fail "$ARGS_FILE says nothing: say again what this machine is, server or agent, with its settings"
+    environment=$(with_those_before "$environment")
+    check_settings "$environment" "$(cat "$ARGS_FILE")"
+    (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE")
   else
     args=$(requested_args "$quoted")
+    check_settings "$environment" "$args"
     (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE"; printf '%s\n' "$args" | replace "$ARGS_FILE")
   fi
   ARGS=$(cat "$ARGS_FILE")
@@ -408,21 +435,21 @@ server_ready() { [ -s "$KUBECONFIG_FILE" ] && [ "$(kubectl_ get --raw /readyz)" 
 node_condition() { kubectl_ get node "$NODE_NAME" -o "jsonpath={.status.conditions[?(@.type==\"Ready\")].$1}"; }
 node_ready() { [ "$(node_condition status)" = True ]; }
 
-# What it has said of its ends, each with its causes, on one line.
+# What it has said of its ends, each with its causes, on one line; of the log that is read.
 last_words() {
-  log_since_start | awk '/^coracle: / { if (words != "") print words; words = substr($0, 10); next } /^  (because|what to do): / && words != "" { sub(/^ +/, ""); words = words "; " $0 } END { if (words != "") print words }'
+  awk '/^coracle: / { if (words != "") print words; words = substr($0, 10); next } /^  (because|what to do): / && words != "" { sub(/^ +/, ""); words = words "; " $0 } END { if (words != "") print words }'
 }
 
 # An agent that cannot join ends at once, saying why: a wrong token, a name that is taken.
 unless_refused() {
   "$@" && return
-  REFUSED=$(last_words | tail -n 1)
+  REFUSED=$(log_since_start | last_words | tail -n 1)
   return 1
 }
 # A server that ends twice with the same words will not come up: a flag that cannot be, a port that is taken. Once may be a passing fault.
 unless_ending() {
   "$@" && return
-  REFUSED=$(last_words | sort | uniq -d | tail -n 1)
+  REFUSED=$(log_since_start | last_words | sort | uniq -d | tail -n 1)
   return 1
 }
 runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
@@ -478,8 +505,7 @@ What next:
   coracle kubectl get pods -A                      a kubectl of your own works as well
   coracle kubectl apply -f FILE
   coracle images import FILE.tar                   images without a registry, on each machine; or put archives in $DATA_DIR/agent/images/
-  coracle token create                             a token, to join other machines:
-      CORACLE_URL=https://<this machine>:6443 CORACLE_TOKEN=… sh installers/linux/install.sh
+  coracle token create --print-join-command        prints what joins another Linux machine, to be run there as root
 NEXT
   fi
   cat <<NEXT

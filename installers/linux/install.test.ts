@@ -12,6 +12,7 @@ afterAll(() => rmSync(directory, { recursive: true }));
 const CORACLE = `#!/bin/sh
 case $1 in
   version) echo 0 ;;
+  check-settings) ;;
   kubectl) case "$*" in *readyz*) echo ok ;; *jsonpath*) echo True ;; *) echo "NAME STATUS" ;; esac ;;
   *) mkdir -p /etc/coracle /var/lib/coracle/agent/current/bin; echo kubeconfig >/etc/coracle/coracle.yaml; printf '#!/bin/sh\\nexec /usr/local/bin/coracle kubectl "$@"' >/var/lib/coracle/agent/current/bin/kubectl; chmod +x /var/lib/coracle/agent/current/bin/kubectl
      echo "runs $* with token '\${CORACLE_TOKEN:-}' of \${CORACLE_SERVER:-itself}"; trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
@@ -108,6 +109,7 @@ test.skipIf(!canOverlay)("flags in the environment are words with quotes, in whi
 export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
 args() { sh installers/linux/install.sh "$@" >/dev/null || echo "ended with $?"; cat /etc/coracle/coracle.args; }
 INSTALL_CORACLE_EXEC='agent --kubelet-arg eviction-hard=memory.available<100Mi,nodefs.available<5% --node-label=a=$(id) "--node-name=edge 1"' args --debug 'x;y'
+rm /etc/coracle/coracle.args # another machine
 INSTALL_CORACLE_EXEC="--kubelet-arg 'eviction-hard=memory.available<100Mi'
   --debug" args
 INSTALL_CORACLE_EXEC="--node-name 'edge" args 2>&1`);
@@ -202,11 +204,32 @@ removed firewalld's public rich-rule=rule family="ipv4" accept
 
 test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
   const out = onMachine(`
-sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: the node failed" >\\&2; echo "  because: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
+sed -i '/^case/i case "$*" in server*wireguard*) echo "coracle: the node failed" >\\&2; echo "  because: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"
 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --overlay wireguard 2>&1 || echo "ended with $?"
 /usr/local/lib/coracle/service stop
 `);
   expect(out).toContain("[coracle] the node failed; because: --overlay must be vxlan, host-gw or none\nended with 1\n");
+}, 300_000);
+
+test.skipIf(!canOverlay)("settings that cannot be are told before anything is stopped, and those of before stay; so are settings that say nothing", () => {
+  const out = onMachine(`
+sed -i 's/^  check-settings).*/  check-settings) case "$CORACLE_OVERLAY $*" in *wireguard*) echo "coracle: the overlay cannot be" >\\&2; exit 2 ;; esac ;;/' "$1/coracle"
+export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_TIMEOUT=30
+install() { echo "== $*"; sh installers/linux/install.sh "$@" 2>&1 || echo "ended with $?"; cat /etc/coracle/coracle.args; /usr/local/lib/coracle/service status; }
+install --disable dns; install --overlay wireguard; CORACLE_OVERLAY=wireguard install agent; install serve --disable dns
+: >/etc/coracle/coracle.args; install
+/usr/local/lib/coracle/service stop
+`);
+  const [, first = "", ...others] = out.split(/^== .*\n/m);
+  const before = first.split("\n").slice(-3, -1);
+  expect(before).toEqual(["'server' '--disable' 'dns' ", expect.stringMatching(/^coracle is running, process \d+$/)]);
+  const refused = (why: string) => [`[coracle] ${why}`, "ended with 1"];
+  expect(others.map((text) => text.split("\n").filter((line) => !/up to date|settings can also|keeping/.test(line)))).toEqual([
+    [...refused("the overlay cannot be: nothing is set or started"), ...before, ""],
+    [...refused("the overlay cannot be: nothing is set or started"), ...before, ""],
+    [...refused("a machine is a server or an agent, and 'serve' is neither"), ...before, ""],
+    [...refused("/etc/coracle/coracle.args says nothing: say again what this machine is, server or agent, with its settings"), before[1], ""],
+  ]);
 }, 300_000);
 
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
@@ -245,11 +268,30 @@ cat /etc/coracle/coracle.args /etc/coracle/coracle.env
   expect(out).toContain("'agent' \nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n");
 }, 300_000);
 
+test.skipIf(!canOverlay)("proxies in who upgrades' environment are no other settings: an agent stays one of its server, and goes through those of now; other settings do not make a server of it either", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
+install() { echo "== $*"; env "$@" sh installers/linux/install.sh 2>&1 | grep -E 'keeping|agent' || true; cat /etc/coracle/coracle.args /etc/coracle/coracle.env; }
+install CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc HTTPS_PROXY=http://old CONTAINERD_NO_PROXY=x
+install HTTPS_PROXY=http://new NO_PROXY=y
+install PATH="$PATH"
+install CORACLE_NODE_LABEL=a=b
+install INSTALL_CORACLE_EXEC=server
+`);
+  const before = "'agent' \nCONTAINERD_NO_PROXY='x'\nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n";
+  const keeping = "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args\n", after = `${before}HTTPS_PROXY='http://new'\nNO_PROXY='y'\n`;
+  expect(out.split(/^== .*\n/m).slice(1)).toEqual([
+    expect.stringContaining("HTTPS_PROXY='http://old'\n"), keeping + after, keeping + after,
+    `[coracle] this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server\n${after}`, "'server' \n\n",
+  ]);
+}, 300_000);
+
 /** An agent whose node is registered with the third question, and Ready with the third after that, at the second of two servers. One more is whether it is short of anything. */
 const AGENT = `#!/bin/sh
 A=/var/lib/coracle/agent
 case $1 in
   version) echo 0 ;;
+  check-settings) ;;
   kubectl)
     case "$*" in *"--server https://b:6443 --certificate-authority $A/tls/server-ca.crt --client-certificate $A/tls/client-kubelet.crt --client-key $A/tls/client-kubelet.key get node edge-2 "*) ;; *) exit 1 ;; esac
     n=$(($(cat /run/asked 2>/dev/null || echo 0) + 1)); echo $n >/run/asked

@@ -211,7 +211,8 @@ TABLES
   for name in iptables ip6tables; do
     grep -qx filter "/proc/net/${name%tables}_tables_names" 2>/dev/null || continue
     for program in "$name-legacy" "$name"; do
-      command -v "$program" >/dev/null && ! "$program" -V | grep -q nf_tables || continue
+      command -v "$program" >/dev/null || continue
+      ! "$program" -V | grep -q nf_tables || continue
       "$program" -S | sed -n 's/^-A \(.*--comment "coracle pods .*\)/-D \1/p' | while read -r rule; do
         printf '%s\n' "$rule" | xargs "$program" -w 5 && removed "rule of $program $rule"
       done

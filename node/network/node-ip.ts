@@ -6,7 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { systemRoutes } from "../os/route.windows.ts";
 import { compareText } from "../../core/api/meta/compare-text.ts";
-import { type Family, formatIp, ipFromBytes, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, type Family, formatIp, ipFromBytes, parseCidr, parseIp } from "../../core/net/cidr.ts";
 
 export interface NodeAddresses {
   /** One of each family at most; never empty. */
@@ -35,7 +35,7 @@ export interface NetworkFacts {
 const MTU_DEFAULT = 1500;
 const LOOPBACK = "lo";
 /** Made by container software: their addresses are not the node's. */
-const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
+const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman|nodelocaldns)/;
 /** Of a machine that has asked for an address and got none. */
 const LINK_LOCAL = /^169\.254\./;
 /** From the best: high, medium, low. Source: linux include/uapi/linux/ipv6_route.h (RTF_PREF), RFC 4191 */
@@ -125,6 +125,15 @@ function ownOfLoopback({ loopback4, addresses6 }: NetworkFacts): readonly string
 
 function addressesOn(interfaceName: string | undefined, ips: readonly string[], { mtuOf }: NetworkFacts): NodeAddresses {
   return { ips, interfaceName, mtu: (interfaceName === undefined ? undefined : mtuOf(interfaceName)) ?? MTU_DEFAULT };
+}
+
+/** What of the machine's own, but for what a pod network has made, lies in these ranges. */
+export function addressesWithin(ranges: readonly string[], { addresses4, addresses6 }: Pick<NetworkFacts, "addresses4" | "addresses6"> = readFacts()): readonly InterfaceAddress[] {
+  const cidrs = ranges.flatMap((range) => parseCidr(range.trim()) ?? []);
+  return [...addresses4, ...addressesV6(addresses6)].filter(({ interfaceName, address }) => {
+    const ip = parseIp(address);
+    return ip !== undefined && !isVirtual(interfaceName) && cidrs.some((cidr) => cidr.family === ip.family && cidrContains(cidr, ip));
+  });
 }
 
 /** How large its packets may be now: a tunnel's or a lease's say may come later than the address. */

@@ -3,8 +3,10 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { silentLog } from "../../core/observe/log.ts";
+import { type Cri, CriError, type CriErrorCode } from "../cri/client.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
-import { cniBinDirOf, decodeConfig, installPlugins, pinning } from "./external.ts";
+import { answerOf, cniBinDirOf, decodeConfig, installPlugins, pinning } from "./external.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "external-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -14,6 +16,26 @@ test("where the runtime looks for CNI plug-ins: containerd says so, in each of i
   expect(where(`{"cni":{"binDir":"/usr/lib/cni","confDir":"/etc/cni/net.d"}}`)).toBe("/usr/lib/cni");
   expect(where(`{"cni":{"binDir":"","binDirs":["/a","/b"]}}`)).toBe("/a");
   expect([where(`{"cni":{"binDir":""}}`), where("{}"), where("[crio]\n"), where(undefined)]).toEqual(Array(4).fill("/opt/cni/bin"));
+});
+
+test("a runtime that does not answer is told and waited for; what speaks no CRI is no runtime; who is told to stop waits no more", async () => {
+  const told: unknown[] = [];
+  const log = { ...silentLog, warn: (_: string, facts: object = {}) => void told.push(facts) };
+  const stop = new AbortController();
+  const asked = (...codes: readonly (CriErrorCode | "stop")[]) => {
+    const left = [...codes];
+    const call = (method: string): Promise<unknown> => {
+      const code = left.shift();
+      if (code === "stop") stop.abort();
+      return code === undefined ? Promise.resolve({ info: { config: "{}" } }) : Promise.reject(new CriError({ method, code: code === "stop" ? "Canceled" : code, detail: "no" }));
+    };
+    return answerOf({ cri: { call: call as Cri["call"] }, endpoint: "/run/none.sock", log }, stop.signal);
+  };
+  expect(await asked("DeadlineExceeded", "Unavailable")).toEqual({ info: { config: "{}" } });
+  expect(told).toEqual(["DeadlineExceeded", "Unavailable"].map((code) => ({ endpoint: "/run/none.sock", error: `rpc error: code = ${code} desc = no` })));
+  await expect(asked("Unimplemented")).rejects.toThrow("what listens at /run/none.sock (--container-runtime-endpoint) speaks no CRI");
+  await expect(asked("Internal")).rejects.toThrow("rpc error: code = Internal desc = no");
+  expect(await asked("stop")).toBeUndefined();
 });
 
 test("the image of sandboxes is shown as pinned, so that nobody collects it", async () => {

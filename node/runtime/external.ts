@@ -13,14 +13,16 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
-import type { Cri } from "../cri/client.ts";
-import type { ListImagesResponse } from "../cri/gen/runtime.v1.ts";
+import { type Cri, CriError } from "../cri/client.ts";
+import type { ListImagesResponse, StatusResponse } from "../cri/gen/runtime.v1.ts";
 import loopback from "./loopback-plugin.txt" with { type: "text" };
 import { runtimePaths } from "./paths.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
 
 export interface ExternalRuntimeOptions {
   readonly dataDir: string;
+  /** Where it listens. */
+  readonly endpoint: string;
   /** The node components; a build without them leaves it to the machine to have those programs. */
   readonly asset: BundleAsset | undefined;
   readonly unpack?: UnpackArchive | undefined;
@@ -29,6 +31,8 @@ export interface ExternalRuntimeOptions {
 /** CNI's own default, and that of containerd. */
 const CNI_BIN_DIR = "/opt/cni/bin";
 const LOOPBACK = "loopback";
+/** Then it is told that it is waited for. */
+const ANSWER_MS_MAX = 10_000;
 
 interface Directories { readonly cniBinDir: string; readonly binDir: string }
 
@@ -41,7 +45,7 @@ export interface ExternalRuntime extends Runnable {
 }
 
 /** Ready when the runtime has answered. */
-export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptions, { cri, log }: { readonly cri: Cri; readonly log: Log }): ExternalRuntime {
+export function externalRuntime({ dataDir, endpoint, asset, unpack }: ExternalRuntimeOptions, { cri, log }: { readonly cri: Cri; readonly log: Log }): ExternalRuntime {
   const { agent, binDir, cniBinDir } = runtimePaths(dataDir);
   let directory = CNI_BIN_DIR;
   let sandboxImage = "";
@@ -52,7 +56,9 @@ export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptio
     async run(signal, ready) {
       if (asset) {
         await unpackBundle({ asset, agentDir: agent, log, unpack });
-        const { info = {} } = await cri.call("RuntimeService/Status", { verbose: true }, { signal, timeoutMs: 0 });
+        const status = await answerOf({ cri, endpoint, log }, signal);
+        if (status === undefined) return;
+        const { info = {} } = status;
         const config = decodeConfig(info["config"]);
         directory = cniBinDirOf(config);
         sandboxImage = config.sandboxImage ?? "";
@@ -63,6 +69,24 @@ export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptio
       await aborted(signal);
     },
   };
+}
+
+/**
+ * What the runtime says of itself, as soon as it does; undefined: told to stop before that. One that is started later is waited for, and so is one whose socket is called something else, by
+ * mistake: it is told that nobody answers.
+ */
+export async function answerOf({ cri, endpoint, log }: { readonly cri: Pick<Cri, "call">; readonly endpoint: string; readonly log: Log }, signal: AbortSignal): Promise<StatusResponse | undefined> {
+  for (;;) {
+    try {
+      return await cri.call("RuntimeService/Status", { verbose: true }, { signal, timeoutMs: ANSWER_MS_MAX });
+    } catch (error) {
+      if (signal.aborted) return undefined;
+      const code = error instanceof CriError ? error.code : undefined;
+      if (code === "Unimplemented") throw new Error(`what listens at ${endpoint} (--container-runtime-endpoint) speaks no CRI: containerd does unless /etc/containerd/config.toml has "cri" among its disabled_plugins, as Docker's packages do`, { cause: error });
+      if (code !== "DeadlineExceeded" && code !== "Unavailable") throw error;
+      log.warn("the container runtime does not answer yet and is waited for: it has to run, and --container-runtime-endpoint to be its socket", { endpoint, error: (error as Error).message });
+    }
+  }
 }
 
 /** What containerd tells of its configuration, in its versions 1 and 2. */

@@ -169,6 +169,7 @@ test("a node's name is its machine's: another one is denied, the same one may co
   expect(told(await csr(mine, "a"), { node: node({}, "True") })).toBe("node n1 is another machine, and alive");
   expect(told(await csr(mine, "a"), { node: node({}, "Unknown") })).toBeUndefined();
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)] })).toBe("another machine is just joining as node n1");
+  expect(nodeNameProblem(await csr(mine, "a"), { node: undefined, others: [await csr(other, "b", approved)], nowMs })).toContain("if it replaces the other, wait for 2 minutes"); // there may be no Node to delete
   expect(told(await csr(mine, "a"), { others: [await csr(mine, "b", approved), await csr(other, "c")] })).toBeUndefined();
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)], nowMs: nowMs + 120_000 })).toBeUndefined();
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)], nowMs: Date.parse("2016-01-01T00:00:00Z") })).toBeUndefined(); // the clock was ahead then

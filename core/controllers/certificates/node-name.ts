@@ -29,7 +29,8 @@ export const BY_NODE_NAME: Index<CertificateSigningRequest> = { name: "node name
 export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly node: Readonly<Node> | undefined; readonly others: Iterable<Csr>; readonly nowMs: number }): string | undefined {
   const name = nodeNameOf(csr);
   const machine = machineOfRequest(csr);
-  const advice = `give this one another name with --node-name or, if it replaces the other, delete that first: kubectl delete node ${name}`;
+  const another = "give this one another name with --node-name or, if it replaces the other,";
+  const advice = `${another} delete that first: kubectl delete node ${name}`;
   if (node) {
     const owner = node.metadata.annotations?.[MACHINE_ANNOTATION];
     if (owner !== undefined) return owner === machine ? undefined : `node ${name} is another machine: ${advice}`;
@@ -38,7 +39,7 @@ export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly no
   for (const other of others) {
     if (other.metadata.uid === csr.metadata.uid || other.spec.signerName !== csr.spec.signerName || !isApproved(other) || nodeNameOf(other) !== name || machineOfRequest(other) === machine) continue;
     const approvedMs = parseTime(other.status?.conditions?.find(({ type }) => type === "Approved")?.lastUpdateTime ?? other.metadata.creationTimestamp);
-    if (approvedMs !== undefined && Math.abs(nowMs - approvedMs) < JOINING_MS) return `another machine is just joining as node ${name}: ${advice}`;
+    if (approvedMs !== undefined && Math.abs(nowMs - approvedMs) < JOINING_MS) return `another machine is just joining as node ${name}: ${another} wait for ${JOINING_MS / 60_000} minutes`; // its Node may have been deleted already
   }
   return undefined;
 }

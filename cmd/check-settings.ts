@@ -1,0 +1,40 @@
+/**
+ * `coracle check-settings server|agent …`, which is for install.sh: whether a server or an agent would start with this command line, these variables and the config file, before what runs is stopped
+ * for it. What takes a running machine to know is found out by the start.
+ */
+import { kubeconfigMode } from "./admin-kubeconfig.ts";
+import { serversOf } from "./agent.ts";
+import { apiServerArgs } from "./apiserver-args.ts";
+import { ConfigError, loadSettings, readText } from "./config/config.ts";
+import type { Settings } from "./config/flags.ts";
+import { checkRanges, withOwnAddresses } from "./config/ranges.ts";
+import { controllerSettings } from "./controller-settings.ts";
+import { kubeletSettings } from "./kubelet-settings.ts";
+import { thisNode } from "./node-identity.ts";
+import { paths } from "./paths.ts";
+import { proxySettings } from "./proxy-settings.ts";
+import { stderrLog } from "./stderr-log.ts";
+import { givenToken } from "./token-file.ts";
+
+export async function checkSettings([command = "", ...argv]: readonly string[]): Promise<number> {
+  if (command !== "server" && command !== "agent") throw new ConfigError(`a machine is a server or an agent, and ${JSON.stringify(command)} is neither`);
+  const settings = withOwnAddresses(loadSettings(command, { argv, env: process.env, readFile: readText }));
+  if (command === "server") checkServer(settings);
+  else serversOf(settings);
+  givenToken(settings);
+  if (!settings.disableAgent) await checkNode(settings);
+  return 0;
+}
+
+function checkServer(settings: Settings): void {
+  checkRanges(settings);
+  kubeconfigMode(settings);
+  apiServerArgs(settings.kubeApiserverArg);
+  controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
+}
+
+async function checkNode(settings: Settings): Promise<void> {
+  const node = await thisNode(settings, { log: stderrLog("error") });
+  kubeletSettings(settings, node, paths(settings.dataDir));
+  proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
+}
