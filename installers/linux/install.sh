@@ -174,11 +174,11 @@ requested_env() {
   done
 }
 
-# The lines of the installation's file, but for names that are set anew.
+# The lines of the installation's file, but for names that are set anew, in small letters or in capitals: of two that differ, the service would go by one that is not of now.
 with_those_before() {
   before=$ENV_FILE
   [ -f "$before" ] || before=/dev/null
-  printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[$1]; lines[++n] = $0 } next } $0 != "" && !($1 in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
+  printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[toupper($1)]; lines[++n] = $0 } next } $0 != "" && !(toupper($1) in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
 }
 
 # check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image, what they

@@ -273,6 +273,7 @@ test.skipIf(!canOverlay)("proxies in who upgrades' environment are no other sett
 export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
 install() { echo "== $*"; env "$@" sh installers/linux/install.sh 2>&1 | grep -E 'keeping|agent' || true; cat /etc/coracle/coracle.args /etc/coracle/coracle.env; }
 install CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc HTTPS_PROXY=http://old CONTAINERD_NO_PROXY=x
+install https_proxy=http://newer
 install HTTPS_PROXY=http://new NO_PROXY=y
 install PATH="$PATH"
 install CORACLE_NODE_LABEL=a=b
@@ -281,7 +282,7 @@ install INSTALL_CORACLE_EXEC=server
   const before = "'agent' \nCONTAINERD_NO_PROXY='x'\nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n";
   const keeping = "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args\n", after = `${before}HTTPS_PROXY='http://new'\nNO_PROXY='y'\n`;
   expect(out.split(/^== .*\n/m).slice(1)).toEqual([
-    expect.stringContaining("HTTPS_PROXY='http://old'\n"), keeping + after, keeping + after,
+    expect.stringContaining("HTTPS_PROXY='http://old'\n"), `${keeping}${before}https_proxy='http://newer'\n`, keeping + after, keeping + after,
     `[coracle] this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server\n${after}`, "'server' \n\n",
   ]);
 }, 300_000);
