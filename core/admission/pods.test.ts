@@ -5,7 +5,8 @@ import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { LimitRange, Node, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import type { RuntimeClass } from "../api/gen/node.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
-import { LIMIT_RANGES, PRIORITY_CLASSES } from "../client/resources.ts";
+import { lookup } from "../client/lookup.ts";
+import { LIMIT_RANGES, NODES, PRIORITY_CLASSES } from "../client/resources.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
@@ -269,6 +270,12 @@ describe("what a pod learns of its node", () => {
     const object = pod({ nodeName: "node-1" }, { labels: { app: "web" } });
     await runPlugin(podTopologyLabels({ nodes }), create(object));
     expect(object.metadata.labels).toEqual({ "app": "web", "topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/region": "r1" });
+  });
+
+  test("PodTopologyLabels: what is no name of a node is left to who validates it", async () => {
+    const asked = podTopologyLabels({ nodes: lookup(nodes, client.resource(NODES)) });
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: "web" }, target: { kind: "Node", name: ".." } };
+    expect([await runPlugin(asked, create(pod({ nodeName: "a/b" }))), await runPlugin(asked, admissionRequest({ resource: "pods/binding", object: binding }))]).toEqual(["ok", "ok"]);
   });
 
   test.each([
