@@ -70,6 +70,19 @@ test("what is packed with gzip or zstd is unpacked for ctr, whatever it is calle
   rmSync(paths.imagesDir, { recursive: true });
 });
 
+test("an image that is for machines of another kind is said to be, and is not kept: pods would have found it, and could not be started", async () => {
+  const calls: (readonly string[])[] = [];
+  const run: Exec = async (_, args) => {
+    calls.push(args.slice(4));
+    if (args[5] !== "import") return { exitCode: 0, stdout: "", stderr: "" };
+    return { exitCode: 1, stdout: `unpacking docker.io/library/arm:1 (${digestOf("arm:1")})...`, stderr: "ctr: no match for platform in manifest sha256:0: not found" };
+  };
+  await expect(importImages(paths, put("arm.tar", "x"), { run })).rejects.toThrow("arm.tar: docker.io/library/arm:1 is not for a machine of this kind (");
+  expect(calls.at(-1)).toEqual(["images", "remove", "--", "docker.io/library/arm:1"]);
+  await expect(importImages(paths, paths.imagesDir, { run })).rejects.toThrow("is a directory, and no archive");
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
 test("a short name is made a full one, as pods' words are: under the short one no pod found the image; one that no pod could say is not kept", async () => {
   const known = new Map<string, string>();
   expect(await importImages(paths, put("short.tar", "web:1 me/app:2 plain localhost/web:1 docker.io/library/web:1"), { run: ctr([], known) })).toEqual([

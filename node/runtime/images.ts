@@ -81,7 +81,11 @@ export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket"
     const { cause, code } = error as ExecError;
     throw stdin && code === "failed" && cause instanceof Error ? new ImportError(file, `cut short or damaged: ${cause.message}`) : error;
   });
-  if (exitCode !== 0) throw new ImportError(file, reason(stderr));
+  if (exitCode !== 0) {
+    const unfinished = /^unpacking ([\s\S]+?) \(sha256:[0-9a-f]+\)\.\.\.(?!done)/m.exec(stdout)?.[1]; // it is an image already, of which nothing can be started
+    if (unfinished !== undefined) await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", "remove", "--", unfinished], { ...(signal && { signal }) });
+    throw new ImportError(file, /no match for platform/.test(stderr) ? `${unfinished ?? "an image in it"} is not for a machine of this kind (${process.platform === "win32" ? "windows" : process.platform}/${process.arch === "x64" ? "amd64" : process.arch})` : reason(stderr));
+  }
   const written = new Map([...stdout.matchAll(/^unpacking ([\s\S]+?) \((sha256:[0-9a-f]+)\)\.\.\./gm)].map(([, name, digest]) => [name!, digest!]));
   if (written.size === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
   const ctr = async (...args: readonly string[]): Promise<void> => {
@@ -110,9 +114,11 @@ const PACKINGS: readonly { readonly magic: string; readonly packer: string; read
 ];
 const MAGIC_BYTES = 6;
 
-/** Undefined: it is not compressed, or no file, and ctr reads it; it takes no archive that is. Throws ImportError. */
+/** Undefined: ctr reads the file itself; it takes none that is packed. Throws ImportError. */
 function decompressed(file: string): Readable | undefined {
-  if (!statSync(file).isFile()) return undefined; // of a pipe the first bytes could be read but once
+  const facts = statSync(file);
+  if (facts.isDirectory()) throw new ImportError(file, "is a directory, and no archive");
+  if (!facts.isFile()) return createReadStream(file); // of a pipe the first bytes can be read but once, and only by this process
   const first = firstBytes(file);
   const packing = PACKINGS.find(({ magic }) => first.startsWith(magic));
   if (!packing) return undefined;
