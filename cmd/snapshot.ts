@@ -17,7 +17,7 @@ import { type Paths, paths as pathsIn } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
-import { givenToken } from "./token-file.ts";
+import { formerSecrets, givenToken } from "./token-file.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle snapshot save [FILE] [--keep N]     copies all objects and the cluster's keys, while the server runs
@@ -125,7 +125,8 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const at = stamp(systemClock.nowMs());
   const { find } = await inspectBackup(file);
   const token = given ?? (await fileText(paths.token));
-  const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp: at, settings });
+  const secrets = [...(token === undefined ? [] : [parseJoinToken(token.trim()).secret]), ...(given === undefined ? await formerSecrets(paths.token) : [])];
+  const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secrets, stamp: at, settings });
   setNativeDirectory(paths.native);
   const aside = freePath(`${paths.store}-before-${at}`);
   const had = existsSync(paths.store);
