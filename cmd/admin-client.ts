@@ -1,45 +1,48 @@
 /** A client for commands an administrator runs: by the kubeconfig that is named, by $KUBECONFIG, or by the one the server wrote. */
+import { existsSync } from "node:fs";
+import { delimiter } from "node:path";
 import type { Client } from "../core/client/client.ts";
 import { type Credentials, httpTransport } from "../core/client/http-transport.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
-import { ConfigError, readText } from "./config/config.ts";
-import { readYamlSettings } from "./config/yaml-settings.ts";
+import { fetchTls } from "../core/net/tls.ts";
+import { ConfigError } from "./config/config.ts";
+import { readKubeconfig } from "./kubeconfig-file.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
 export interface Connection {
   readonly client: Client;
-  /** Vouches for the server. */
-  readonly ca: string;
+  /** Vouches for the server; absent: whom the system trusts does. */
+  readonly ca: string | undefined;
   /** The bytes of an answer. */
   download(path: string, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
-/** `given`: the file named on the command line. */
+/** `given`: the file named on the command line. As kubectl does, for the cluster and the user of the current context: another one would be dealt with. */
 export function connect(given: string | undefined, userAgent: string): Connection {
-  const path = given ?? process.env["KUBECONFIG"] ?? machineSettings().writeKubeconfig;
-  mustReach(path);
-  const text = readText(path);
-  if (text === undefined) throw new ConfigError(`${path}: no such file; run this on the server, or name a kubeconfig with --kubeconfig`);
-  const config = readYamlSettings(text) as { clusters?: { cluster: Record<string, string> }[]; users?: { user: Record<string, string> }[] } | null;
-  const cluster = config?.clusters?.[0]?.cluster, user = config?.users?.[0]?.user;
-  if (!cluster?.["server"] || !cluster["certificate-authority-data"] || !user) throw new ConfigError(`${path}: there is no server with its CA and a user in it`);
-  const decoded = (key: string): string | undefined => (user[key] === undefined ? undefined : Buffer.from(user[key], "base64").toString());
-  const ca = Buffer.from(cluster["certificate-authority-data"], "base64").toString();
-  const credentials: Credentials = { ca, cert: decoded("client-certificate-data"), key: decoded("client-key-data"), token: user["token"] };
+  const { server, credentials } = readKubeconfig(kubeconfigs(given));
   return {
-    ca,
-    client: clientOver(httpTransport({ server: cluster["server"], credentials: () => credentials, clock: systemClock, userAgent })),
-    download: (path, signal) => download(`${cluster["server"]!.replace(/\/+$/, "")}${path}`, credentials, userAgent, signal),
+    ca: credentials.ca,
+    client: clientOver(httpTransport({ server, credentials: () => credentials, clock: systemClock, userAgent })),
+    download: (path, signal) => download(`${server.replace(/\/+$/, "")}${path}`, credentials, userAgent, signal),
   };
 }
 
-async function* download(url: string, { ca, cert, key, token }: Credentials, userAgent: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-  const tls = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }) };
+/** Of those that $KUBECONFIG names some need not be there. Throws ConfigError if there is none. */
+function kubeconfigs(given: string | undefined): readonly string[] {
+  const named = given ?? (process.env["KUBECONFIG"] || machineSettings().writeKubeconfig);
+  const paths = given === undefined ? named.split(delimiter).filter((path) => path !== "") : [named];
+  for (const path of paths) mustReach(path);
+  const found = paths.filter((path) => existsSync(path));
+  if (found.length === 0) throw new ConfigError(`${named}: no such file; run this on the server, or name a kubeconfig with --kubeconfig`);
+  return found;
+}
+
+async function* download(url: string, { token, ...tls }: Credentials, userAgent: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const headers = { "user-agent": userAgent, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
   let response: Response;
   try {
-    response = await fetch(url, { headers, signal, redirect: "manual", tls, timeout: false } as RequestInit);
+    response = await fetch(url, { headers, signal, redirect: "manual", tls: fetchTls(tls), timeout: false } as RequestInit);
   } catch (cause) {
     throw new Error(`cannot reach ${url}: is the server running?`, { cause });
   }

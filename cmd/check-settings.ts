@@ -13,6 +13,7 @@ import { kubeletSettings } from "./kubelet-settings.ts";
 import { thisNode } from "./node-identity.ts";
 import { paths } from "./paths.ts";
 import { proxySettings } from "./proxy-settings.ts";
+import { registriesOf } from "./registries-file.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { givenToken } from "./token-file.ts";
 
@@ -36,5 +37,6 @@ function checkServer(settings: Settings): void {
 async function checkNode(settings: Settings): Promise<void> {
   const node = await thisNode(settings, { log: stderrLog("error") });
   kubeletSettings(settings, node, paths(settings.dataDir));
+  if (process.platform === "linux") registriesOf(settings.privateRegistry);
   proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
 }

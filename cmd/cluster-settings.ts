@@ -8,6 +8,17 @@ export function sharedSettings(settings: Settings): Record<string, string> {
   return Object.fromEntries(SHARED.map((name) => [name, String(settings[camelCase(name) as keyof Settings] ?? "")]));
 }
 
+/** What follows when one of them is changed in a cluster that runs, and what to do. What changes for the Services' range is told where they are given out. */
+const AFTER_CHANGE: Readonly<Partial<Record<string, string>>> = {
+  "cluster-cidr": "nodes keep the addresses of pods that they have, which are taken for some outside the cluster now: give all servers the range of before; or drain each node, delete it, and start it anew",
+  "cluster-dns": "agents tell pods the address of before until they are started anew",
+  "cluster-domain": "what runs goes on with names and tokens of the domain of before, which nobody knows any more: start agents anew, then all pods; or give all servers the domain of before",
+  overlay: "nodes that have the one reach no pods on those that have the other: start all agents anew, and give all servers the same",
+  disable: "agents go on with what they have until they are started anew; give all servers the same",
+};
+
+export function afterChange(name: string): string | undefined { return AFTER_CHANGE[name]; }
+
 /** Those of them that servers of one cluster must agree on. */
 export function criticalSettings(settings: Settings): Record<string, string> {
   return Object.fromEntries(CRITICAL.map((name) => [name, String(settings[camelCase(name) as keyof Settings] ?? "")]));

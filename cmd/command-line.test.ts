@@ -29,6 +29,14 @@ test.each([
   [["check-settings", "server", "--advertise-address", "here"], 'coracle: --advertise-address: "here" is no IP address'],
   [["check-settings", "agent", "--server", "https://h:6443", "--node-label", "edge"], 'coracle: --node-label "edge": must be name=value'],
   [["images", "import", "/none.tar"], "coracle: /none.tar: no such file"],
+  [["check-settings", "server", "--cluster-domain", "Foo_"], expect.stringMatching(/^coracle: --cluster-domain: "Foo_" is no domain/)],
+  [["check-settings", "server", "--tls-san", "a b"], 'coracle: --tls-san: "a b" is neither an IP address nor a name that a server could be found by'],
+  [["explain-scheduling", "a/b/c"], 'coracle: "a/b/c" is neither POD nor NAMESPACE/POD'],
+  [["images", "list", "x"], 'coracle: images list takes no names, and there is "x"'],
+  [["node", "revoke", "-x"], "coracle: unknown flag -x"],
+  [["secrets-encrypt", "status", "x"], 'coracle: "coracle secrets-encrypt status" takes no names, and there is "x"'],
+  [["snapshot", "list", "x"], 'coracle: "coracle snapshot list" takes no names, and there is "x"'],
+  [["version", "x"], 'coracle: "coracle version" takes nothing, and there is "x"'],
   [["images", "remove"], "coracle: images remove needs the name of an image"],
 ])("%j is asked for what cannot be: one line that says so, and 2", (argv, line) => {
   const { code, out } = coracle(...argv);

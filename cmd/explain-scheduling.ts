@@ -56,6 +56,7 @@ function read(argv: readonly string[]): { readonly namespace: string; readonly p
   const { output = "table" } = given;
   if (output !== "table" && output !== "json") fail(`-o ${output}: there are table and json`);
   const [first = "", second] = splitOnce(words[0]!.replace(/^pods?\//, ""), "/");
+  if (second?.includes("/")) fail(`${JSON.stringify(words[0])} is neither POD nor NAMESPACE/POD`);
   return { namespace: second === undefined ? given.namespace ?? "default" : first, pod: second ?? first, output, kubeconfig: given.kubeconfig };
 }
 

@@ -23,6 +23,7 @@ export async function images(argv: readonly string[]): Promise<number> {
   }
   const { settings, files: words } = read(rest);
   if (action !== "list" && words.length === 0) throw new ConfigError(`images ${action} needs the ${action === "import" ? "archive to import" : "name of an image"}\n${USAGE}`);
+  if (action === "list" && words.length > 0) throw new ConfigError(`images list takes no names, and there is ${JSON.stringify(words[0])}\n${USAGE}`);
   if (action === "import") for (const file of words) if (!existsSync(file)) throw new ConfigError(`${file}: no such file`);
   const paths = { binDir: runtimePaths(settings.dataDir).binDir, socket: runtimeSocket(settings) };
   mustReach(paths.socket);

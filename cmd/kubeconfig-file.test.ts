@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -26,6 +26,22 @@ users:
 test("the server and the credentials of the current context, whose files stand beside it", () => {
   writeFileSync(join(directory, "token"), "t\n");
   expect(readKubeconfig(written(CONFIG))).toEqual({ server: "https://h:6443", credentials: { ca: "CA", cert: undefined, key: undefined, token: "t", serverName: "other", insecure: true } });
+});
+
+test("of several clusters and users those of the current context; of several files the first that says something", () => {
+  const two = written(`
+current-context: b
+contexts: [{name: a, context: {cluster: a, user: a}}, {name: b, context: {cluster: b, user: b}}]
+clusters: [{name: a, cluster: {server: "https://a:6443"}}, {name: b, cluster: {server: "https://b:6443", certificate-authority: ca.crt}}]
+users: [{name: a, user: {token: of-a}}, {name: b, user: {token: of-b}}]
+`);
+  writeFileSync(join(directory, "ca.crt"), "CA of b");
+  expect(readKubeconfig(two)).toMatchObject({ server: "https://b:6443", credentials: { ca: "CA of b", token: "of-b" } });
+  const other = join(directory, "other");
+  mkdirSync(other, { recursive: true });
+  writeFileSync(join(other, "config"), "current-context: a\nclusters: [{name: b, cluster: {server: 'https://none:6443'}}]\nusers: [{name: a, user: {token: other}}]\n");
+  expect(readKubeconfig([join(other, "config"), two])).toMatchObject({ server: "https://a:6443", credentials: { token: "other" } });
+  expect(readKubeconfig([two, join(other, "config")])).toMatchObject({ server: "https://b:6443", credentials: { ca: "CA of b", token: "of-b" } });
 });
 
 test("users named after webhooks, and the current one", () => {

@@ -1,11 +1,12 @@
 /** Reads a kubeconfig: the server, and the credentials of its current context. Credentials that a program would have to fetch (exec, auth providers) are not supported. */
-import { dirname, resolve } from "node:path";
+import { delimiter, dirname, resolve } from "node:path";
 import type { WebhookUser, WebhookUsers } from "../core/admission/webhook/users.ts";
 import type { Credentials } from "../core/client/http-transport.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import { readYamlSettings } from "./config/yaml-settings.ts";
 
-interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T }
+/** `path`: the file it stands in. */
+interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T; readonly path?: string }
 interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string; readonly "insecure-skip-tls-verify"?: boolean }
 interface User {
   readonly "client-certificate"?: string;
@@ -22,17 +23,27 @@ interface Config { readonly clusters?: readonly Named<Cluster>[]; readonly users
 
 export interface KubeconfigFile { readonly server: string; readonly credentials: Credentials }
 
-/** Throws ConfigError for what cannot be used. `anonymous`: a server that asks for no credentials will do. */
-export function readKubeconfig(path: string, { anonymous = false }: { readonly anonymous?: boolean } = {}): KubeconfigFile {
-  const config = read(path);
+/** Throws ConfigError for what cannot be used. `anonymous`: a server that asks for no credentials will do. Of several files, as $KUBECONFIG may name them, the first to say something has it. */
+export function readKubeconfig(given: string | readonly string[], { anonymous = false }: { readonly anonymous?: boolean } = {}): KubeconfigFile {
+  const files = [given].flat();
+  const all = files.join(delimiter);
+  const config = merged(files.map(read));
   const { context = {} } = named(config.contexts, config["current-context"]);
-  const { cluster = {} } = named(config.clusters, context.cluster);
-  const { user = {} } = named(config.users, context.user);
-  if (!cluster.server) throw new ConfigError(`--kubeconfig ${path}: its current context names no server`);
-  const { cert, key, token } = userOf(user, path);
-  const credentials: Credentials = { ca: material(path, cluster["certificate-authority-data"], cluster["certificate-authority"]), cert, key, token, serverName: cluster["tls-server-name"], insecure: cluster["insecure-skip-tls-verify"] };
-  if (!anonymous && credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
+  const { cluster = {}, path: clusterPath = "" } = named(config.clusters, context.cluster);
+  const { user = {}, path: userPath = "" } = named(config.users, context.user);
+  if (!cluster.server) throw new ConfigError(`--kubeconfig ${all}: its current context names no server`);
+  const { cert, key, token } = userOf(user, userPath);
+  const credentials: Credentials = { ca: material(clusterPath, cluster["certificate-authority-data"], cluster["certificate-authority"]), cert, key, token, serverName: cluster["tls-server-name"], insecure: cluster["insecure-skip-tls-verify"] };
+  if (!anonymous && credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${all}: its current context has neither a certificate nor a token`);
   return { server: cluster.server, credentials };
+}
+
+function merged(configs: readonly Config[]): Config {
+  const current = configs.map((config) => config["current-context"]).find(Boolean);
+  return {
+    clusters: configs.flatMap(({ clusters }) => clusters ?? []), users: configs.flatMap(({ users }) => users ?? []), contexts: configs.flatMap(({ contexts }) => contexts ?? []),
+    ...(current === undefined ? {} : { "current-context": current }),
+  };
 }
 
 /** All its users, each named after whom it is shown to. Throws ConfigError for what cannot be used. */
@@ -46,7 +57,9 @@ function read(path: string): Config {
   const text = readText(path);
   if (text === undefined) throw new ConfigError(`--kubeconfig ${path}: no such file`);
   try {
-    return (readYamlSettings(text) as Config | null) ?? {};
+    const config = (readYamlSettings(text) as Config | null) ?? {};
+    const of = <T>(list: readonly Named<T>[] | null | undefined): readonly Named<T>[] => (list ?? []).map((one) => ({ ...one, path }));
+    return { ...config, clusters: of(config.clusters), users: of(config.users), contexts: of(config.contexts) };
   } catch (cause) {
     throw new ConfigError(`--kubeconfig ${path}: ${(cause as Error).message}`, { cause });
   }

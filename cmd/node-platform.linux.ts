@@ -1,5 +1,4 @@
 /** A Linux node: the bundled containerd, a bridge and an overlay by netlink, services and network policies by nftables. */
-import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { formatDurationMs } from "../core/api/meta/duration.ts";
 import { INGRESS_PORTS } from "../core/ingress/gateway-fronts.ts";
@@ -30,16 +29,15 @@ import { conntrackOf } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
 import { awaitingArchives } from "../node/runtime/awaiting-archives.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
-import { decodeRegistries, NO_REGISTRIES, type Registries } from "../node/runtime/registries.ts";
 import { externalRuntime } from "../node/runtime/external.ts";
 import { containerRuntime } from "../node/runtime/runtime.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodePortCidrs } from "./config/ranges.ts";
-import { readYamlSettings } from "./config/yaml-settings.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { runtimeEnvironment } from "./proxy-environment.ts";
 import { proxyPages, proxySettings } from "./proxy-settings.ts";
+import { registriesOf } from "./registries-file.ts";
 import { unpackInChild } from "./unpack.ts";
 
 /** Where others' pod networks put their configuration, and have to be found when ours is switched off. */
@@ -103,15 +101,6 @@ function tellSharedAddresses({ clusterCidr, serviceCidr }: PlatformOptions["sett
 function linksNow(): Link[] {
   using netlink = openNetlink();
   return netlink.links();
-}
-
-function registriesOf(path: string): Registries {
-  if (!existsSync(path)) return NO_REGISTRIES;
-  try {
-    return decodeRegistries(readYamlSettings(readFileSync(path, "utf8")));
-  } catch (cause) {
-    throw new ConfigError(`--private-registry ${path}: ${(cause as Error).message}`, { cause });
-  }
 }
 
 function overlayOf({ settings, node, log }: PlatformOptions, uplink: { readonly interfaceName: string | undefined; readonly mtu: number }): Overlay {

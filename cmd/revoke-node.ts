@@ -28,15 +28,16 @@ copies of the Secrets its pods used.`;
 const TRIES_MAX = 5;
 
 export async function node(argv: readonly string[]): Promise<number> {
-  const words = argv.filter((word, at) => !word.startsWith("--") && argv[at - 1] !== "--kubeconfig");
+  const words = argv.filter((word, at) => !word.startsWith("-") && argv[at - 1] !== "--kubeconfig");
   const [command, ...names] = words;
   if (command === undefined || command === "help" || argv.includes("--help") || argv.includes("-h")) {
     console.log(USAGE);
     return argv.length === 0 ? 2 : 0;
   }
   const act = { revoke, allow, list }[command];
-  const unknown = argv.find((word) => word.startsWith("--") && !/^--kubeconfig(=|$)/.test(word) && !(word === "--force" && command === "revoke"));
+  const unknown = argv.find((word) => word.startsWith("-") && !/^--kubeconfig(=|$)/.test(word) && !(word === "--force" && command === "revoke"));
   if (!act || unknown !== undefined) throw new ConfigError(`unknown ${unknown === undefined ? `command ${JSON.stringify(command)}` : `flag ${unknown}`}\n\n${USAGE}`);
+  if (act === list && names.length > 0) throw new ConfigError(`"coracle node list" takes no names, and there is ${JSON.stringify(names[0])}`);
   if (act !== list && names.length === 0) throw new ConfigError("which node? see: coracle kubectl get nodes");
   const kubeconfig = argv.find((word) => word.startsWith("--kubeconfig="))?.slice("--kubeconfig=".length) ?? argv[argv.indexOf("--kubeconfig") + 1 || argv.length];
   return await act(connect(kubeconfig, "coracle-node").client, names, { signal: AbortSignal.timeout(30_000), force: argv.includes("--force") });

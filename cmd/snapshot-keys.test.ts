@@ -24,7 +24,9 @@ test("the file an administrator's encryption is told by goes along, sealed, and 
   expect(Bun.zstdDecompressSync(readFileSync(file)).toString()).not.toContain("key-of-mine");
   const sealed = (await inspectBackup(file)).find(KEYS_ROW) as SealedBundle;
   const paths = pathsIn(join(directory, "new"));
-  const plan = async (providerFile: string | undefined) => await planKeys({ paths, providerFile, sealed, secret, stamp: "then", settings: {} });
+  const plan = async (providerFile: string | undefined, secrets = [secret]) => await planKeys({ paths, providerFile, sealed, secrets, stamp: "then", settings: {} });
+  await expect(plan(given, ["another"])).rejects.toThrow("--token must be the one that the snapshot's cluster had then");
+  expect((await plan(given, ["another", secret])).told).toContain("the cluster's keys"); // it has been given another one since
   expect((await plan(given)).flags).toEqual([]); // this server has it
   const { flags, apply } = await plan(undefined);
   expect(flags).toEqual([`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]);
@@ -47,13 +49,13 @@ test("a machine that becomes a server of the snapshot's cluster has its token, w
   const restored = async (had: string): Promise<string> => {
     mkdirSync(now.server, { recursive: true });
     writeFileSync(now.token, had);
-    await (await planKeys({ paths: now, providerFile: undefined, sealed, secret, stamp: "then", settings: {} })).apply();
+    await (await planKeys({ paths: now, providerFile: undefined, sealed, secrets: [secret], stamp: "then", settings: {} })).apply();
     return readFileSync(now.token, "utf8").trim();
   };
   expect([await restored("another cluster's"), readFileSync(`${now.token}.before-then`, "utf8")]).toEqual([ours, "another cluster's"]);
   expect(await restored("newer")).toBe("newer");
   rmSync(now.tls, { recursive: true });
   rmSync(now.token);
-  await (await planKeys({ paths: now, providerFile: undefined, sealed, secret, stamp: "then", settings: {} })).apply();
+  await (await planKeys({ paths: now, providerFile: undefined, sealed, secrets: [secret], stamp: "then", settings: {} })).apply();
   expect(readFileSync(now.token, "utf8").trim()).toBe(ours);
 });

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import { writeDurably } from "../core/pki/durable-file.ts";
 import { formatJoinToken } from "../core/pki/join-token.ts";
-import { openBundle, type SealedBundle } from "../core/pki/shared-bundle.ts";
+import { openBundle, type SealedBundle, type SharedBundle } from "../core/pki/shared-bundle.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Paths } from "./paths.ts";
 import { readSharedFiles, writeSharedFiles } from "./shared-keys.ts";
@@ -27,8 +27,8 @@ interface Options {
   /** The file of encryption-provider-config as this machine's server is told. */
   readonly providerFile: string | undefined;
   readonly sealed: SealedBundle | undefined;
-  /** The cluster's token, without the CA's hash. */
-  readonly secret: string | undefined;
+  /** Tokens of the cluster, without the CA's hash: the one of now, and those it had before. */
+  readonly secrets: readonly string[];
   /** What is kept of before gets this at the end of its name. */
   readonly stamp: string;
   /** Those of this machine, by flag name, that must be the cluster's. */
@@ -39,12 +39,10 @@ const CA_FILE = "server-ca.crt";
 const BESIDE: ReadonlySet<string> = new Set([ENCRYPTION_FILE, PROVIDER_FILE]);
 
 /** Changes nothing yet. Throws ConfigError if the keys cannot be had, or are not those that are there. */
-export async function planKeys({ paths, providerFile, sealed, secret, stamp, settings }: Options): Promise<KeysPlan> {
+export async function planKeys({ paths, providerFile, sealed, secrets, stamp, settings }: Options): Promise<KeysPlan> {
   if (!sealed) throw new ConfigError("there are no keys in this file: --keep-keys restores the objects alone");
-  if (secret === undefined) throw new ConfigError("the keys in the snapshot are sealed with the cluster's token: give it with --token (it stood in <data-dir>/server/token), or restore the objects alone with --keep-keys");
-  const { files, settings: shared } = await openBundle(sealed, secret).catch((cause: unknown) => {
-    throw new ConfigError("the keys in the snapshot cannot be read with this token: --token must be that of the cluster the snapshot is of", { cause });
-  });
+  if (secrets.length === 0) throw new ConfigError("the keys in the snapshot are sealed with the cluster's token: give it with --token (it stood in <data-dir>/server/token), or restore the objects alone with --keep-keys");
+  const { files, settings: shared, secret } = await openWith(sealed, secrets);
   const present = await readSharedFiles(paths.tls);
   for (const [name, text] of Object.entries(present))
     if (files[name] !== text) throw new ConfigError(`${join(paths.tls, name)} is not the snapshot's: it is of another cluster. Move ${paths.tls} away to take the snapshot's keys, or keep these with --keep-keys`);
@@ -65,6 +63,18 @@ export async function planKeys({ paths, providerFile, sealed, secret, stamp, set
       if (!ownProviders) await replace(paths.restoredProviders, providers, stamp);
     },
   };
+}
+
+async function openWith(sealed: SealedBundle, secrets: readonly string[]): Promise<SharedBundle & { readonly secret: string }> {
+  let cause: unknown;
+  for (const secret of secrets) {
+    try {
+      return { ...(await openBundle(sealed, secret)), secret };
+    } catch (error) {
+      cause ??= error;
+    }
+  }
+  throw new ConfigError("the keys in the snapshot cannot be read with this token: --token must be the one that the snapshot's cluster had then; where the cluster's keys are still there, --keep-keys restores the objects alone", { cause });
 }
 
 /** What was there is kept beside it. */

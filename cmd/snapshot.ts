@@ -1,6 +1,6 @@
 /** `coracle snapshot save|list|delete|restore`: copies of all objects in one file each, taken while the server runs, and a server made from one: storage/backup.ts. */
 import { existsSync, rmSync, statSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { fileText } from "../core/lifecycle/file-text.ts";
@@ -17,7 +17,7 @@ import { type Paths, paths as pathsIn } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
-import { givenToken } from "./token-file.ts";
+import { formerSecrets, givenToken } from "./token-file.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle snapshot save [FILE] [--keep N]     copies all objects and the cluster's keys, while the server runs
@@ -50,7 +50,9 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
   if (command !== "save") mustReach(directory);
   switch (command) {
     case "save": return await save(words, { directory, server: join(settings.dataDir, "server"), keep: flags["keep"], kubeconfig: flags["kubeconfig"] });
-    case "list": return await list(directory);
+    case "list":
+      if (words.length > 0) throw new ConfigError(`"coracle snapshot list" takes no names, and there is ${JSON.stringify(words[0])}`);
+      return await list(directory);
     case "delete": return remove(directory, words);
     default: {
       if (settings.datastoreEndpoint !== undefined) throw new ConfigError("this server keeps its objects in etcd (--datastore-endpoint): restore etcd with its own tools; a snapshot becomes a store of a server without etcd");
@@ -81,6 +83,7 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   if (words[0] === undefined && !existsSync(server)) throw new ConfigError("there is no server on this machine: name a FILE to write to");
   const file = words[0] === undefined ? newSnapshotFile(directory, systemClock.nowMs()) : resolve(words[0]);
   if (existsSync(file)) throw new ConfigError(`${file}: is there already`);
+  if (words[0] !== undefined && !existsSync(dirname(file))) throw new ConfigError(`${dirname(file)}: no such directory: make it first; if it is on another disk, is that mounted?`);
   const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
   console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
   if (count === undefined) return 0;
@@ -122,7 +125,8 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const at = stamp(systemClock.nowMs());
   const { find } = await inspectBackup(file);
   const token = given ?? (await fileText(paths.token));
-  const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secret: token === undefined ? undefined : parseJoinToken(token.trim()).secret, stamp: at, settings });
+  const secrets = [...(token === undefined ? [] : [parseJoinToken(token.trim()).secret]), ...(given === undefined ? await formerSecrets(paths.token) : [])];
+  const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secrets, stamp: at, settings });
   setNativeDirectory(paths.native);
   const aside = freePath(`${paths.store}-before-${at}`);
   const had = existsSync(paths.store);

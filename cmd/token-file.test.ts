@@ -8,13 +8,13 @@ import { formatJoinToken } from "../core/pki/join-token.ts";
 import { testPki } from "../test/certificates.ts";
 import { sharedSettings, withShared } from "./cluster-settings.ts";
 import { loadSettings } from "./config/config.ts";
-import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
+import { clusterSecret, clusterToken, formerSecrets, givenToken } from "./token-file.ts";
 
 test("the cluster's token is made once, kept for its owner alone, and replaced by what is given", async () => {
   const dir = mkdtempSync(join(tmpdir(), "token-"));
-  const path = join(dir, "server/token");
+  const path = join(dir, "server/token"), warned: unknown[] = [];
   const [one, other] = [(await testPki()).authority("server-ca").bundlePem, (await testPki()).authority("server-ca").bundlePem];
-  const start = (caPem: string, given?: string) => clusterToken({ path, given, caPem, random: systemRandom });
+  const start = (caPem: string, given?: string) => clusterToken({ path, given, caPem, random: systemRandom, log: { warn: (...told) => void warned.push(told) } });
   const kept = (): string => readFileSync(path, "utf8");
   const secret = await start(one);
   expect(secret).toMatch(/^[0-9a-f]{32}$/);
@@ -23,13 +23,16 @@ test("the cluster's token is made once, kept for its owner alone, and replaced b
   expect([await start(other), kept()]).toEqual([secret, `${formatJoinToken(other, secret)}\n`]); // another CA: agents must know
   expect([await start(one, "of my own"), kept()]).toEqual(["of my own", `${formatJoinToken(one, "of my own")}\n`]);
   expect(await start(one, formatJoinToken(other, "whole"))).toBe("whole");
+  expect(await formerSecrets(path)).toEqual(["of my own", secret]); // snapshots taken until then are sealed with them
+  expect([warned.length, statSync(`${path}.before`).mode & 0o777]).toEqual([2, 0o600]);
+  expect(await formerSecrets(join(dir, "none", "token"))).toEqual([]);
   await expect(start(one, "K10abc::x")).rejects.toThrow("--token: the token is damaged");
 });
 
 test("a token that a disk has damaged is that of its copy; without one it is said what to do", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "token-")), "token"), caPem = (await testPki()).authority("server-ca").bundlePem;
   const secret = async (): Promise<string> => await clusterSecret({ path, given: undefined, random: systemRandom, log: silentLog });
-  const made = await clusterToken({ path, given: await secret(), caPem, random: systemRandom });
+  const made = await clusterToken({ path, given: await secret(), caPem, random: systemRandom, log: silentLog });
   const text = readFileSync(path, "utf8");
   for (const damaged of ["", "\0".repeat(text.length), text.slice(0, 40)]) {
     writeFileSync(path, damaged);

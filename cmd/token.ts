@@ -54,7 +54,8 @@ export async function token(argv: readonly string[]): Promise<number> {
   }
 }
 
-async function create(client: Client, ca: string, { ttlMs, description, printsCommand }: { readonly ttlMs: number; readonly description: string; readonly printsCommand: boolean }, signal: AbortSignal): Promise<number> {
+async function create(client: Client, ca: string | undefined, { ttlMs, description, printsCommand }: { readonly ttlMs: number; readonly description: string; readonly printsCommand: boolean }, signal: AbortSignal): Promise<number> {
+  if (ca === undefined) throw new ConfigError("the kubeconfig does not say which CA vouches for the server, and a token does: run this on the server");
   const id = letters(6), secret = letters(16);
   const object: NewObject<Secret> = {
     apiVersion: "v1", kind: "Secret", metadata: { name: PREFIX + id, namespace: NAMESPACE }, type: "bootstrap.kubernetes.io/token",

@@ -22,7 +22,10 @@ export function versionInfo(): VersionInfo {
   };
 }
 
-export async function version(): Promise<number> {
+export async function version(argv: readonly string[]): Promise<number> {
+  const help = argv.includes("--help") || argv.includes("-h");
+  if (argv.length > 0) (help ? console.log : console.error)(help ? "Usage: coracle version" : `coracle: "coracle version" takes nothing, and there is ${JSON.stringify(argv[0])}`);
+  if (argv.length > 0) return help ? 0 : 2;
   const { version: own, commit } = buildInfo();
   console.log(`coracle ${own} (${commit.slice(0, 12)})\nKubernetes ${gitVersion()}\nBun ${Bun.version}`);
   return 0;

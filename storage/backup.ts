@@ -52,9 +52,18 @@ export async function backupStream(store: Pick<Store, "list">, also: readonly Ro
  */
 export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string, { freeBytesMin = 0 }: { readonly freeBytesMin?: number } = {}): Promise<Backup> {
   const partial = `${file}.partial`;
+  let lost: { readonly error: unknown } | undefined; // no fault of the disk
+  const source = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* bytes;
+    } catch (error) {
+      lost = { error };
+      throw error;
+    }
+  };
   try {
     makeDirectory(dirname(file));
-    await writeAll(leavingFree(freeBytesMin, bytes, dirname(file)), partial);
+    await writeAll(leavingFree(freeBytesMin, source(), dirname(file)), partial);
     const { rows, revision } = await inspectBackup(partial);
     await syncPath(partial, "r+");
     await rename(partial, file);
@@ -62,6 +71,7 @@ export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string,
     return { rows, revision };
   } catch (error) {
     await rm(partial, { force: true });
+    if (lost) throw lost.error;
     throw explain(error, file);
   }
 }

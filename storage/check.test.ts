@@ -196,6 +196,12 @@ test("a store is replaced once nobody has it open, and kept; rows that were only
   expect((await failure(restoreStore({ file, path, clock, aside }))).fields["reason"]).toBe("there is something already");
 });
 
+test("what whoever takes a backup cannot be given is no fault of the disk, and nothing is left of it", async () => {
+  const directory = scratch(), gone = new Error("cannot reach https://127.0.0.1:6443/snapshot: is the server running?");
+  await expect(saveBackup((async function* () { yield Buffer.from("half"); throw gone; })(), join(directory, "one.zst"))).rejects.toBe(gone);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
 test("a damaged backup makes no store at all", async () => {
   const path = scratch();
   const file = join(path, "one.zst");

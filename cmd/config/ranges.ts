@@ -1,5 +1,6 @@
 /** The address ranges of a cluster, checked before anything is started with them. */
 import { cidrContains, cidrSize, cidrsOverlap, formatIp, nthAddress, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { dns1123Subdomain, dns1123SubdomainWithUnderscore, wildcardDns1123Subdomain } from "../../core/api/meta/names.ts";
 import { ConfigError } from "./config.ts";
 import { FLAGS, type Settings } from "./flags.ts";
 
@@ -23,7 +24,7 @@ function withClusterDns(settings: Settings): Settings {
 }
 
 /** Throws ConfigError naming the flag. Where ours is disabled, the DNS may be anywhere, as one of each node's own at 169.254.20.10: no Service is made for it. */
-export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress, bindAddress, disable }: Settings): void {
+export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodePortRange, advertiseAddress, bindAddress, disable, clusterDomain, tlsSan }: Settings): void {
   const pods = cidrs("--cluster-cidr", clusterCidr);
   const services = cidrs("--service-cidr", serviceCidr);
   for (const a of pods) for (const b of services) if (a.family === b.family && cidrsOverlap(a, b)) throw new ConfigError(`--cluster-cidr ${clusterCidr} and --service-cidr ${serviceCidr} overlap: addresses would be ambiguous`);
@@ -33,6 +34,11 @@ export function checkRanges({ clusterCidr, serviceCidr, clusterDns, serviceNodeP
   const [first, last] = /^(\d+)-(\d+)$/.exec(serviceNodePortRange)?.slice(1).map(Number) ?? [];
   if (first === undefined || last === undefined || first < 1 || last > 65_535 || first > last) throw new ConfigError(`--service-node-port-range must be like 30000-32767, not ${JSON.stringify(serviceNodePortRange)}`);
   if (advertiseAddress !== undefined && !parseIp(advertiseAddress)) throw new ConfigError(`--advertise-address: ${JSON.stringify(advertiseAddress)} is no IP address`);
+  const domain = dns1123Subdomain(clusterDomain.toLowerCase())[0];
+  if (clusterDomain !== "" && domain !== undefined) throw new ConfigError(`--cluster-domain: ${JSON.stringify(clusterDomain)} is no domain: ${domain}`);
+  for (const name of tlsSan)
+    if (!parseIp(name) && dns1123SubdomainWithUnderscore(name.toLowerCase()).length > 0 && wildcardDns1123Subdomain(name.toLowerCase()).length > 0)
+      throw new ConfigError(`--tls-san: ${JSON.stringify(name)} is neither an IP address nor a name that a server could be found by`);
   if (!parseIp(bindAddress)) throw new ConfigError(`--bind-address: ${JSON.stringify(bindAddress)} is no IP address`);
 }
 

@@ -9,7 +9,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, type Rewritten, standingObjects } from "../../core/server/bootstrap.ts";
 import { ensureJoinObjects } from "../../core/server/join-objects.ts";
-import { sharedSettings } from "../cluster-settings.ts";
+import { afterChange, sharedSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import type { Identity } from "./identity.ts";
 
@@ -46,7 +46,10 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       };
       const joining: Rewritten = {
         of: () => bundle("server-ca") + bundle("client-ca"),
-        write: (signal) => ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal),
+        write: async (signal) => {
+          const changed = await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
+          for (const { name, before, now } of changed) log.warn("a setting that all nodes share is another than the cluster had", { setting: `--${name}`, before, now, ...(afterChange(name) && { then: afterChange(name) }) });
+        },
       };
       await untilMade({ clock, log, ready }, signal, async () => {
         await ensureBootstrapPolicy(client, { signal, log, policy: bootstrapPolicy(gates) });

@@ -75,7 +75,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
       return await own.renew();
     },
   };
-  const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random });
+  const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random, log });
   const joinSecret = await token();
   return {
     store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, serverNames: serversAlone(names(), { hasNode: !settings.disableAgent }),

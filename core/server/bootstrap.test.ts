@@ -108,6 +108,15 @@ test("that the range of service addresses is not as it was configured is told on
   expect(await toldWith("10.43.0.0/16")).toEqual(["kubernetes Warning Broken Configuration matches, but it is broken"]);
 });
 
+test("a setting that all nodes share and that is another than the cluster had is told to who gives it", async () => {
+  await using api = await apiServer();
+  const told = (settings: Record<string, string>) => ensureJoinObjects(api.client, { server: "https://s:6443", serverCa: "ca", clientCa: "ca", settings }, api.signal);
+  expect(await told({ "cluster-cidr": "10.42.0.0/16", overlay: "vxlan" })).toEqual([]);
+  expect(await told({ "cluster-cidr": "10.42.0.0/16", overlay: "vxlan", disable: "dns" })).toEqual([]); // which an older server did not tell
+  expect(await told({ "cluster-cidr": "10.55.0.0/16", overlay: "vxlan", disable: "" })).toEqual([{ name: "cluster-cidr", before: "10.42.0.0/16", now: "10.55.0.0/16" }, { name: "disable", before: "dns", now: "" }]);
+  expect(await told({ "cluster-cidr": "10.55.0.0/16", overlay: "vxlan", disable: "" })).toEqual([]);
+});
+
 test("where pods look for names and nobody answers is told: a Service keeps the address it was made with", async () => {
   await using api = await apiServer();
   const ofSix = { client: { resource: () => ({ get: () => Promise.resolve({ metadata: {}, spec: { clusterIPs: ["fd00:43::a"] } }) }) } as unknown as typeof api.client };

@@ -24,18 +24,22 @@ export interface JoinObjectsOptions {
   readonly settings: Readonly<Record<string, string>>;
 }
 
-export async function ensureJoinObjects(client: Client, { server, serverCa, clientCa, settings }: JoinObjectsOptions, signal: AbortSignal): Promise<void> {
+/** A setting that is another than the cluster was told before, by this server or another one. */
+export interface ChangedSetting { readonly name: string; readonly before: string; readonly now: string }
+
+export async function ensureJoinObjects(client: Client, { server, serverCa, clientCa, settings }: JoinObjectsOptions, signal: AbortSignal): Promise<readonly ChangedSetting[]> {
   const kubeconfig = {
     apiVersion: "v1", kind: "Config", preferences: {},
     clusters: [{ name: "", cluster: { "certificate-authority-data": Buffer.from(serverCa).toString("base64"), server } }], contexts: [], "current-context": "", users: [],
   };
   await write(client, { ...CLUSTER_INFO, apiVersion: "v1", kind: "ConfigMap", data: { kubeconfig: encodeYaml(kubeconfig) } }, signal);
-  await write(client, { ...CLUSTER_SETTINGS, apiVersion: "v1", kind: "ConfigMap", data: { ...settings, [CLIENT_CA_KEY]: clientCa, [SERVER_CA_KEY]: serverCa } }, signal);
+  const before = await write(client, { ...CLUSTER_SETTINGS, apiVersion: "v1", kind: "ConfigMap", data: { ...settings, [CLIENT_CA_KEY]: clientCa, [SERVER_CA_KEY]: serverCa } }, signal);
+  return Object.entries(settings).flatMap(([name, now]) => (before[name] === undefined || before[name] === now ? [] : [{ name, before: before[name], now }]));
 }
 
-/** What is so already is not written: a webhook that would refuse it is not asked. */
-async function write(client: Client, object: NewObject<ConfigMap>, signal: AbortSignal): Promise<void> {
+/** What is so already is not written: a webhook that would refuse it is not asked. Returns what was there. */
+async function write(client: Client, object: NewObject<ConfigMap>, signal: AbortSignal): Promise<Readonly<Record<string, string>>> {
   const found = await ifFound(client.resource(CONFIG_MAPS).get({ metadata: { name: object.metadata.name!, namespace: object.metadata.namespace } }, { signal }));
-  if (found && Bun.deepEquals(found.data, object.data)) return;
-  await client.resource(CONFIG_MAPS).apply(object, { fieldManager: "coracle", force: true, signal });
+  if (!found || !Bun.deepEquals(found.data, object.data)) await client.resource(CONFIG_MAPS).apply(object, { fieldManager: "coracle", force: true, signal });
+  return found?.data ?? {};
 }

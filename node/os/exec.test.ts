@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { exec, execOk } from "./exec.ts";
 
@@ -31,4 +32,13 @@ test("what a program has started, and left behind with its outputs, is not waite
 
 test("input nobody reads is no error", async () => {
   expect((await exec("true", [], { stdin: "x".repeat(1 << 20) })).exitCode).toBe(0);
+  const stream = Readable.from((function* () { for (;;) yield Buffer.alloc(1 << 16); })());
+  expect((await exec("true", [], { stdin: stream })).exitCode).toBe(0);
+  expect(stream.destroyed).toBe(true);
+});
+
+test("input may be a stream; one that fails ends the program", async () => {
+  expect((await exec("wc", ["-c"], { stdin: Readable.from([Buffer.alloc(1 << 20), Buffer.alloc(1)]) })).stdout.trim()).toBe(String((1 << 20) + 1));
+  const torn = Readable.from((function* () { yield Buffer.from("half"); throw new Error("torn"); })());
+  await expect(exec("cat", [], { stdin: torn })).rejects.toMatchObject({ code: "failed", cause: { message: "torn" } });
 });

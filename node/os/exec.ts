@@ -6,11 +6,14 @@
  * for it. What throws is a program that cannot be started, that was killed, or that did not end in time.
  */
 import { spawn } from "node:child_process";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
 
 export interface ExecOptions {
   /** The whole environment of the program. Absent: this process's own. */
   readonly env?: Readonly<Record<string, string>>;
-  readonly stdin?: string | Uint8Array;
+  /** Of a stream that fails the program is killed, and what it failed with is thrown; one that the program does not want to its end is destroyed. */
+  readonly stdin?: string | Uint8Array | Readable;
   readonly directory?: string;
   /** Killed after this long; what it has left behind is not waited for longer. Default: EXEC_TIMEOUT_MS. */
   readonly timeoutMs?: number;
@@ -61,8 +64,17 @@ export async function exec(command: string, args: readonly string[], options: Ex
       child.once("close", (exitCode, signalName) => resolve({ exitCode, signalName }));
     });
     child.stdin.on("error", () => undefined); // EPIPE: the program did not want all of its input; its exit code tells whether that is a failure
-    child.stdin.end(options.stdin ?? "");
+    let broken: Error | undefined;
+    if (options.stdin instanceof Readable) {
+      options.stdin.on("error", (error) => {
+        if (child.stdin.destroyed) return; // it is because the program wants no more
+        broken = error;
+        kill();
+      });
+      pipeline(options.stdin, child.stdin).catch(() => undefined); // told by either end
+    } else child.stdin.end(options.stdin ?? "");
     const [{ exitCode, signalName }, stdout, stderr] = await Promise.all([ended, collect(child.stdout), collect(child.stderr)]);
+    if (broken) throw new ExecError("failed", `${what}: its input cannot be read: ${broken.message}`, { cause: broken });
     if (exitCode !== null) return { exitCode, stdout, stderr };
     const result = { exitCode: -1, stdout, stderr };
     if (options.signal?.aborted) throw new ExecError("aborted", `${what}: aborted`, { result, cause: options.signal.reason });
@@ -74,6 +86,7 @@ export async function exec(command: string, args: readonly string[], options: Ex
     throw new ExecError(missing ? "not-found" : "failed", missing ? `${command}: no such program` : `${what}: cannot be started`, { cause });
   } finally {
     stop.removeEventListener("abort", kill);
+    if (options.stdin instanceof Readable) options.stdin.destroy();
   }
 }
 

@@ -1,12 +1,15 @@
 import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { text as textOf } from "node:stream/consumers";
+import { gzipSync, zstdCompressSync } from "node:zlib";
 import { afterAll, expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
-import type { Exec } from "../os/exec.ts";
+import { type Exec, exec } from "../os/exec.ts";
 import { importDirectory, importImages, listImages, untilCriKnows, waitForRuntime } from "./images.ts";
 import { runtimePaths } from "./paths.ts";
 
@@ -17,7 +20,7 @@ const signal = new AbortController().signal;
 
 /** ctr as it answers: each archive holds the images its text names, one a line or word. `known`: what containerd has, by name. */
 function ctr(calls: string[] = [], known = new Map<string, string>()): Exec {
-  return async (_, args) => {
+  return async (_, args, { stdin } = {}) => {
     const [, , , , , verb] = args;
     const done = { exitCode: 0, stdout: "", stderr: "" };
     const file = args.at(-1)!;
@@ -25,7 +28,7 @@ function ctr(calls: string[] = [], known = new Map<string, string>()): Exec {
     if (verb === "tag") known.set(file, known.get(args.at(-2)!)!);
     if (verb !== "import") return done;
     calls.push(file.slice(file.lastIndexOf("/") + 1));
-    const text = readFileSync(file, "utf8");
+    const text = file === "-" ? await textOf(stdin as Readable) : readFileSync(file, "utf8");
     const names = text.split(text.includes("\n") ? "\n" : " ").filter((name) => name !== "");
     if (names.includes("broken")) return { exitCode: 1, stdout: "", stderr: 'time="…" level=warning msg="…"\ntime="…" level=info msg="…"\nctr: unexpected EOF\n' };
     for (const name of names) known.set(name, digestOf(name));
@@ -48,6 +51,35 @@ test("an import answers with the images' names, or why there are none", async ()
   await expect(importImages(paths, put("bad.tar", "broken"), { run: ctr() })).rejects.toThrow("bad.tar: unexpected EOF");
   await expect(importImages(paths, put("anonymous.tar", ""), { run: ctr() })).rejects.toThrow("no image in it has a name");
   await expect(importImages(paths, join(directory, "absent.tar"), { run: ctr() })).rejects.toThrow("no such file");
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
+test("what is packed with gzip or zstd is unpacked for ctr, whatever it is called: ctr itself takes no such archive", async () => {
+  const packed = (name: string, bytes: Uint8Array): string => {
+    put(name, "");
+    writeFileSync(join(paths.imagesDir, name), bytes);
+    return join(paths.imagesDir, name);
+  };
+  for (const pack of [gzipSync, zstdCompressSync])
+    for (const name of ["a.tar.gz", "a.tar.zst", "a.tar"]) expect(await importImages(paths, packed(name, pack("docker.io/library/a:1")), { run: ctr() })).toEqual(["docker.io/library/a:1"]);
+  const twice = Buffer.concat(["docker.io/library/a:1 ", "b:1"].map((part) => zstdCompressSync(part)));
+  expect(await importImages(paths, packed("frames.tar.zst", twice), { run: ctr() })).toEqual(["docker.io/library/a:1", "docker.io/library/b:1"]); // as pzstd writes
+  await expect(importImages(paths, packed("a.tar.xz", Buffer.from("fd377a585a0000", "hex")), { run: ctr() })).rejects.toThrow("a.tar.xz: is packed with xz, which nothing here unpacks");
+  const bytes = gzipSync(randomBytes(100_000));
+  await expect(importImages(paths, packed("cut.tar.gz", bytes.subarray(0, 50_000)), { run: (_, _args, options) => exec("cat", [], options) })).rejects.toThrow(/cut\.tar\.gz: cut short or damaged/);
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
+test("an image that is for machines of another kind is said to be, and is not kept: pods would have found it, and could not be started", async () => {
+  const calls: (readonly string[])[] = [];
+  const run: Exec = async (_, args) => {
+    calls.push(args.slice(4));
+    if (args[5] !== "import") return { exitCode: 0, stdout: "", stderr: "" };
+    return { exitCode: 1, stdout: `unpacking docker.io/library/arm:1 (${digestOf("arm:1")})...`, stderr: "ctr: no match for platform in manifest sha256:0: not found" };
+  };
+  await expect(importImages(paths, put("arm.tar", "x"), { run })).rejects.toThrow("arm.tar: docker.io/library/arm:1 is not for a machine of this kind (");
+  expect(calls.at(-1)).toEqual(["images", "remove", "--", "docker.io/library/arm:1"]);
+  await expect(importImages(paths, paths.imagesDir, { run })).rejects.toThrow("is a directory, and no archive");
   rmSync(paths.imagesDir, { recursive: true });
 });
 

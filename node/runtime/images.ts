@@ -4,14 +4,16 @@
  * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, as those are that somebody imports by hand, because the kubelet's garbage
  * collection could remove what no registry could bring back.
  */
-import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { closeSync, createReadStream, existsSync, mkdirSync, openSync, readdirSync, readSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import type { Duplex, Readable } from "node:stream";
+import { createGunzip, createZstdDecompress } from "node:zlib";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { fullName } from "../cri/image-name.ts";
-import { type Exec, exec } from "../os/exec.ts";
+import { type Exec, ExecError, exec } from "../os/exec.ts";
 import type { RuntimePaths } from "./paths.ts";
 
 /** What CRI calls an image that garbage collection must leave alone. */
@@ -73,9 +75,17 @@ async function silence({ binDir, socket }: Pick<RuntimePaths, "binDir" | "socket
 export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket">, file: string, { pin = false, signal, run = exec }: ImportOptions = {}): Promise<string[]> {
   if (!existsSync(file)) throw new ImportError(file, "no such file");
   // by ctr itself: containerd's transfer service, which ctr has do it otherwise, leaves a power cut files without a byte in an image that is there
-  const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--local", "--sync-fs", ...(pin ? ["--label", PINNED] : []), file];
-  const { exitCode, stdout, stderr } = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(signal && { signal }) });
-  if (exitCode !== 0) throw new ImportError(file, reason(stderr));
+  const stdin = decompressed(file);
+  const args = ["--address", paths.socket, "--namespace", NAMESPACE, "images", "import", "--local", "--sync-fs", ...(pin ? ["--label", PINNED] : []), stdin ? "-" : file];
+  const { exitCode, stdout, stderr } = await run(join(paths.binDir, "ctr"), args, { timeoutMs: IMPORT_TIMEOUT_MS, ...(stdin && { stdin }), ...(signal && { signal }) }).catch((error: unknown) => {
+    const { cause, code } = error as ExecError;
+    throw stdin && code === "failed" && cause instanceof Error ? new ImportError(file, `cut short or damaged: ${cause.message}`) : error;
+  });
+  if (exitCode !== 0) {
+    const unfinished = /^unpacking ([\s\S]+?) \(sha256:[0-9a-f]+\)\.\.\.(?!done)/m.exec(stdout)?.[1]; // it is an image already, of which nothing can be started
+    if (unfinished !== undefined) await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", "remove", "--", unfinished], { ...(signal && { signal }) });
+    throw new ImportError(file, /no match for platform/.test(stderr) ? `${unfinished ?? "an image in it"} is not for a machine of this kind (${process.platform === "win32" ? "windows" : process.platform}/${process.arch === "x64" ? "amd64" : process.arch})` : reason(stderr));
+  }
   const written = new Map([...stdout.matchAll(/^unpacking ([\s\S]+?) \((sha256:[0-9a-f]+)\)\.\.\./gm)].map(([, name, digest]) => [name!, digest!]));
   if (written.size === 0) throw new ImportError(file, "no image in it has a name: save it with one (docker save NAME:TAG)");
   const ctr = async (...args: readonly string[]): Promise<void> => {
@@ -93,6 +103,38 @@ export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket"
   }
   if (problems.length > 0) throw new ImportError(file, problems.join("; "));
   return [...names];
+}
+
+/** What an archive is packed with, by its first bytes: what it is called is its owner's affair. */
+const PACKINGS: readonly { readonly magic: string; readonly packer: string; readonly unpack?: () => Duplex }[] = [
+  { magic: "1f8b", packer: "gzip", unpack: createGunzip },
+  { magic: "28b52ffd", packer: "zstd", unpack: createZstdDecompress },
+  { magic: "425a68", packer: "bzip2" },
+  { magic: "fd377a585a00", packer: "xz" },
+];
+const MAGIC_BYTES = 6;
+
+/** Undefined: ctr reads the file itself; it takes none that is packed. Throws ImportError. */
+function decompressed(file: string): Readable | undefined {
+  const facts = statSync(file);
+  if (facts.isDirectory()) throw new ImportError(file, "is a directory, and no archive");
+  if (!facts.isFile()) return createReadStream(file); // of a pipe the first bytes can be read but once, and only by this process
+  const first = firstBytes(file);
+  const packing = PACKINGS.find(({ magic }) => first.startsWith(magic));
+  if (!packing) return undefined;
+  if (!packing.unpack) throw new ImportError(file, `is packed with ${packing.packer}, which nothing here unpacks: unpack it first, or pack it with gzip or zstd`);
+  const unpacked = packing.unpack();
+  return createReadStream(file).on("error", (error) => unpacked.destroy(error)).pipe(unpacked);
+}
+
+function firstBytes(file: string): string {
+  const handle = openSync(file, "r");
+  try {
+    const bytes = Buffer.alloc(MAGIC_BYTES);
+    return bytes.subarray(0, readSync(handle, bytes)).toString("hex");
+  } finally {
+    closeSync(handle);
+  }
 }
 
 /** A pod's word for an image is looked for in full: one under a short name would be found by none. Undefined, and why, for a name that no pod could say, or that would have pods take it for another image. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { renderContainerdConfig } from "./containerd-config.ts";
 import { runtimePaths } from "./paths.ts";
-import { decodeRegistries, hostsFiles, registryAuths, writeHostsFiles } from "./registries.ts";
+import { decodeRegistries, hostsFiles, NO_REGISTRIES, registryAuths, writeHostsFiles } from "./registries.ts";
 
 const registries = decodeRegistries({
   mirrors: { "docker.io": { endpoint: ["https://mirror.example.com:5000", "cache.example.com/hub"] }, "*": { endpoint: ["http://all.example.com"] } },
@@ -33,9 +33,19 @@ test.each([
   [{ mirror: {} }, "registries.yaml: there is no mirror; there are mirrors, configs"],
   [{ mirrors: { "docker.io": { endpoint: "https://x" } } }, "mirrors.docker.io.endpoint: must be a list of URLs"],
   [{ mirrors: { "docker.io": { rewrite: { a: "b" } } } }, "mirrors.docker.io.rewrite: containerd cannot rewrite names of repositories"],
+  [{ mirrors: { "a/b": {} } }, 'mirrors.a/b: "a/b" is no host of a registry'],
+  [{ configs: { x: { tls: { insecure_skip_verify: "sometimes" } } } }, "configs.x.tls.insecure_skip_verify: must be true or false"],
+  [{ configs: { x: { auth: { password: ["p"] } } } }, "configs.x.auth.password: must be a text"],
   [{ configs: { x: { tls: { ca: "/x" } } } }, "configs.x.tls: there is no ca; there are cert_file"],
 ])("%j is refused: %s", (value, message) => {
   expect(() => decodeRegistries(value)).toThrow(message);
+});
+
+test("a password of digits is one, false is false however it is written, a host may come with its scheme, and what is empty says nothing", () => {
+  const read = decodeRegistries({ mirrors: "", configs: { "https://x:5000/": { auth: { username: 7, password: "0123", auth: "" }, tls: { insecure_skip_verify: "false" } } } });
+  expect(registryAuths(read)).toEqual(new Map([["x:5000", { username: "7", password: "0123" }]]));
+  expect(hostsFiles(read).get("x:5000")).not.toContain("skip_verify");
+  expect([decodeRegistries(""), decodeRegistries(null)]).toEqual([NO_REGISTRIES, NO_REGISTRIES]);
 });
 
 test("files of before go, those of others stay", () => {

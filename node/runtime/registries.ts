@@ -31,30 +31,49 @@ const MARK = "# Written by coracle from registries.yaml.";
 /** Docker Hub's own name is not where it is served. */
 const SERVED_AT: Readonly<Record<string, string>> = { "docker.io": "registry-1.docker.io" };
 
-/** Throws an Error for the user. `value`: the file, parsed. */
+/** Throws an Error for the user. `value`: the file, parsed; each scalar in it is a text. */
 export function decodeRegistries(value: unknown): Registries {
-  if (value === null || value === undefined) return NO_REGISTRIES;
   const root = record(value, "registries.yaml", ["mirrors", "configs"]);
-  const mirrors = Object.entries(record(root["mirrors"] ?? {}, "mirrors")).map(([host, mirror]) => {
-    const at = `mirrors.${host}`;
-    const { endpoint = [], rewrite } = record(mirror ?? {}, at, ["endpoint", "rewrite"]);
+  const mirrors = Object.entries(record(root["mirrors"], "mirrors")).map(([name, mirror]) => {
+    const at = `mirrors.${name}`, host = hostName(name, at);
+    const { endpoint = [], rewrite } = record(mirror, at, ["endpoint", "rewrite"]);
     if (rewrite !== undefined) throw new Error(`${at}.rewrite: containerd cannot rewrite names of repositories`);
     if (!Array.isArray(endpoint)) throw new Error(`${at}.endpoint: must be a list of URLs`);
     return [host, { endpoint: endpoint.map((one) => endpointUrl(String(one), `${at}.endpoint`)) }] as const;
   });
-  const configs = Object.entries(record(root["configs"] ?? {}, "configs")).map(([host, config]) => {
-    const at = `configs.${host}`;
-    const { auth, tls } = record(config ?? {}, at, ["auth", "tls"]);
-    return [host, {
-      ...(auth ? { auth: record(auth, `${at}.auth`, ["username", "password", "auth", "identity_token"]) as RegistryAuth } : {}),
-      ...(tls ? { tls: record(tls, `${at}.tls`, ["cert_file", "key_file", "ca_file", "insecure_skip_verify"]) as RegistryTls } : {}),
-    }] as const;
+  const configs = Object.entries(record(root["configs"], "configs")).map(([name, config]) => {
+    const at = `configs.${name}`, host = hostName(name, at);
+    const { auth, tls } = record(config, at, ["auth", "tls"]);
+    return [host, { ...(auth ? { auth: texts(auth, `${at}.auth`, ["username", "password", "auth", "identity_token"]) } : {}), ...(tls ? { tls: tlsOf(tls, `${at}.tls`) } : {}) }] as const;
   });
   return { mirrors: Object.fromEntries(mirrors), configs: Object.fromEntries(configs) };
 }
 
+/** Some give its URL. */
+function hostName(text: string, at: string): string {
+  const host = text.replace(/^https?:\/\//, "").replace(/\/$/, "");
+  if (host !== "*" && !/^[A-Za-z0-9.\-:[\]]+$/.test(host)) throw new Error(`${at}: ${JSON.stringify(text)} is no host of a registry, as registry.example.com:5000 is one`);
+  return host;
+}
+
+function tlsOf(value: unknown, at: string): RegistryTls {
+  const { insecure_skip_verify: insecure = "false", ...files } = texts(value, at, ["cert_file", "key_file", "ca_file", "insecure_skip_verify"]);
+  if (!/^(true|yes|on|false|no|off)$/i.test(insecure)) throw new Error(`${at}.insecure_skip_verify: must be true or false`);
+  return { ...files, ...(/^(true|yes|on)$/i.test(insecure) ? { insecure_skip_verify: true } : {}) };
+}
+
+/** Those that say something. Their values are told to nobody. */
+function texts<K extends string>(value: unknown, at: string, known: readonly K[]): Partial<Record<K, string>> {
+  return Object.fromEntries(Object.entries(record(value, at, known)).flatMap(([key, text]) => {
+    if (typeof text === "object" && text !== null) throw new Error(`${at}.${key}: must be a text`);
+    return text === null || text === undefined || text === "" ? [] : [[key, String(text)]];
+  })) as Partial<Record<K, string>>;
+}
+
+/** What is left empty is a map of nothing. */
 function record(value: unknown, at: string, known?: readonly string[]): Record<string, unknown> {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw new Error(`${at}: must be a map`);
+  if (value === null || value === undefined || value === "") return {};
+  if (typeof value !== "object" || Array.isArray(value)) throw new Error(`${at}: must be a map`);
   const strange = known && Object.keys(value).find((key) => !known.includes(key));
   if (strange !== undefined) throw new Error(`${at}: there is no ${strange}; there are ${known!.join(", ")}`);
   return value as Record<string, unknown>;
@@ -66,7 +85,7 @@ function endpointUrl(text: string, at: string): string {
   return url.href.replace(/\/$/, "");
 }
 
-/** hosts.toml of each registry, by its directory below certs.d. Pure. */
+/** hosts.toml of each registry, by its directory below certs.d; as containerd looks for it, with a port's colon as it is. Pure. */
 export function hostsFiles({ mirrors, configs }: Registries): ReadonlyMap<string, string> {
   const names = new Set([...Object.keys(mirrors), ...Object.keys(configs).filter((host) => configs[host]?.tls)]);
   return new Map([...names].map((name) => {
@@ -77,14 +96,8 @@ export function hostsFiles({ mirrors, configs }: Registries): ReadonlyMap<string
       const isElsewhere = pathname !== "/" && !pathname.endsWith("/v2");
       return ["", `[host.${JSON.stringify(endpoint)}]`, `capabilities = ["pull", "resolve"]`, ...(isElsewhere ? ["override_path = true"] : []), ...tlsLines(configs[host]?.tls)];
     });
-    return [isDefault ? "_default" : directoryOf(name), [MARK, ...own, ...hosts, ""].join("\n")] as const;
+    return [isDefault ? "_default" : name, [MARK, ...own, ...hosts, ""].join("\n")] as const;
   }));
-}
-
-/** As containerd looks for it: a port's colon as it is. */
-function directoryOf(host: string): string {
-  if (!/^[A-Za-z0-9.\-:[\]]+$/.test(host)) throw new Error(`registries.yaml: ${JSON.stringify(host)} is no host of a registry`);
-  return host;
 }
 
 function tlsLines(tls: RegistryTls | undefined): string[] {
