@@ -29,7 +29,7 @@ function put(path: string, text = ""): void {
 }
 
 /** A kernel's /sys and an iscsiadm that knows portals, by their SCSI host. LUNs become disks when somebody looks for them, as they do at a session that scans by hand. */
-function machine(portals: Record<string, number>, refuse: (args: string) => Partial<ExecResult> | undefined = () => undefined) {
+function machine(portals: Record<string, number>, refuse: (args: string) => Partial<ExecResult> | Promise<Partial<ExecResult>> | undefined = () => undefined) {
   const [sys, dev, dataDir] = ["sys", "dev", "data"].map((name) => join(root, name)) as [string, string, string];
   const did: string[] = [];
   const told: string[] = [];
@@ -40,7 +40,7 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     const line = args.join(" ");
     did.push([program, ...args].join(" "));
     const portal = args[args.indexOf("-p") + 1]!;
-    const answer = { exitCode: 0, stdout: "", stderr: "", ...refuse(line) };
+    const answer = { exitCode: 0, stdout: "", stderr: "", ...(await refuse(line)) };
     if (program !== "iscsiadm" || answer.exitCode !== 0) return answer;
     if (args.includes("show")) return { ...answer, stdout: "# BEGIN RECORD 2.1.8\niface.iscsi_ifacename = default\niface.net_ifacename = <empty>\niface.transport_name = tcp\niface.mtu = 0\n# END RECORD\n" };
     if (args.includes("--login")) {
@@ -201,6 +201,30 @@ test("what cannot be logged out of is tried again until it is done", async () =>
   await iscsi.sweep(signal);
   await eventually(() => loggedIn.size, (count) => count === 0);
   expect([loggedIn.size, did.filter((line) => line.includes("--logout")).length]).toEqual([0, 4]);
+});
+
+test("who ends waits for no other target: neither for one that is being logged in to nor for one that does not let go", async () => {
+  const held = { "--login": Promise.withResolvers<object>(), "--logout": Promise.withResolvers<object>() };
+  let holds: keyof typeof held | undefined = "--login";
+  const { dataDir, table, did, loggedIn, start } = machine({ "10.0.0.1:3260": 1 }, (line) => (holds && line.includes(holds) ? held[holds].promise : undefined));
+  const iscsi = start();
+  const asked = (what: string): Promise<number> => eventually(() => did.filter((line) => line.includes(what)).length, (count) => count > 0);
+  const shown = iscsi.show(iscsiDisk(source, use), join(dataDir, "pods/a/v"), signal);
+  await asked("--login");
+  await iscsi.sweep(signal);
+  holds = undefined;
+  held["--login"].resolve({});
+  await shown;
+  table.pop();
+  holds = "--logout";
+  const own = iscsi.sweep(signal);
+  await asked("--logout");
+  await iscsi.sweep(signal);
+  held["--logout"].resolve({ exitCode: 9 });
+  await own;
+  await iscsi.sweep(signal); // it is tried again beside that
+  holds = undefined;
+  await eventually(() => loggedIn.size, (count) => count === 0);
 });
 
 test.each<[string, Record<string, number>, (line: string) => Partial<ExecResult> | undefined, string]>([
