@@ -117,6 +117,22 @@ test("the directories that drivers' manifests mount as ones that are there are m
   await eventually(() => ["plugins", "plugins_registry"].every((name) => existsSync(join(dataDir, name))), (made) => made);
 });
 
+test("what the kernel refuses of all burstable pods together keeps none of them from starting, nor from its end", async () => {
+  const cgroups = memoryCgroups(), told: string[] = [];
+  let refuses = false;
+  await using node = await startNode({}, { log: { ...silentLog, warn: (message: string) => void told.push(message) }, cgroups: { ...cgroups, ensure(path, limits) {
+    if (refuses && path === "/kubepods/burstable") throw new Error("EIO");
+    cgroups.ensure(path, limits);
+  } } });
+  await eventually(() => cgroups.paths.has("/kubepods/burstable"), Boolean);
+  refuses = true;
+  await node.create("web", {});
+  await node.until("web", isReady);
+  await node.delete("web");
+  await node.until("web", (gone) => gone === undefined);
+  expect(told).toContain("what burstable pods may expect together is not set, next try with the next pod");
+});
+
 test("a pod runs, is reported, and leaves nothing behind", async () => {
   await using node = await startNode();
   await node.create("web", { initContainers: [{ name: "i", image: "busybox:1" }], volumes: [{ name: "e", emptyDir: {} }] }, [{ volumeMounts: [{ name: "e", mountPath: "/e" }] }, {}]);
