@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
-import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { ExecResult } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
@@ -154,9 +154,10 @@ test("a local directory is mounted as its volume says; it is given to the group 
   const bound = () => ({ metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, mountOptions: ["noexec"], local: { path } } });
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
   const told: string[] = [];
+  let breaks = true; // as a disk that does not answer
   const mounts = systemMounts();
   const deps = {
-    dataDir, client, mounts, hostIps: [], allocatable: () => ({}), tokens: {}, clock: systemClock, events: { event: ({ name }: { name: string }, type: string, reason: string, message: string) => void told.push(`${name} ${type} ${reason} ${message}`) },
+    dataDir, client, mounts, hostIps: [], allocatable: () => ({}), tokens: {}, clock: { ...systemClock, after(...args: Parameters<Clock["after"]>) { if (breaks) throw new Error("EIO"); return systemClock.after(...args); } }, events: { event: ({ name }: { name: string }, type: string, reason: string, message: string) => void told.push(`${name} ${type} ${reason} ${message}`) },
     expander: { inUse: async () => undefined, beforeUse: async () => undefined },
   } as unknown as SetUpDeps;
   const show = async (uid: string, fsGroup: number) => {
@@ -164,7 +165,9 @@ test("a local directory is mounted as its volume says; it is given to the group 
     return (await setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] })).hostPath!;
   };
   try {
-    const first = await show("a", 4321);
+    await expect(show("a", 4321)).rejects.toThrow("EIO");
+    breaks = false;
+    const first = await show("a", 4321); // and is not taken for one that it was given
     expect([mounts.list().find(({ target }) => target === first)?.options.includes("noexec"), statSync(shelf).gid]).toEqual([true, 4321]);
     await show("b", 4321);
     expect(told).toEqual([]);

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../../core/api/gen/core.v1.ts";
 import { silentLog } from "../../../../core/observe/log.ts";
 import type { Client } from "../../../../core/client/client.ts";
 import { eventually } from "../../../../test/fake-api.ts";
@@ -11,8 +12,9 @@ import type { Mounts } from "../../../os/mount.ts";
 import { VolumePending } from "../mount-failure.ts";
 import { iscsiDirectory, iscsiDisk, noteOf, targetOfDirectory, targetOfNote } from "./iscsi-disk.ts";
 import { iscsiSessions } from "./iscsi-sessions.ts";
-import { iscsiVolumes } from "./iscsi-volumes.ts";
+import { type IscsiVolumes, iscsiVolumes } from "./iscsi-volumes.ts";
 import { interfaceSettings, iscsiadm } from "./iscsiadm.ts";
+import { setUpIscsi } from "./set-up-iscsi.ts";
 
 let root = "";
 beforeEach(() => { root = mkdtempSync(join(tmpdir(), "iscsi-")); });
@@ -272,4 +274,18 @@ test("sessions are the kernel's word: portals by host, disks by LUN; what is gon
 
 test("what iscsiadm shows of an interface", () => {
   expect([...interfaceSettings("# BEGIN\niface.iscsi_ifacename = default\niface.mtu = 0\niface.hwaddress = <empty>\n")]).toEqual([["iface.mtu", "0"]]);
+});
+
+test("a disk that cannot be given to its pod's group is not the pod's: it is shown and given anew", async () => {
+  const dataDir = join(root, "data"), mounted = new Set<string>();
+  let isThere = false;
+  const iscsi = { show: async (_: unknown, directory: string) => { mounted.add(directory); if (isThere) mkdirSync(directory, { recursive: true }); } } as unknown as IscsiVolumes;
+  const mounts = { isMountPoint: (path: string) => mounted.has(path), unmount: (path: string) => void mounted.delete(path) };
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [], securityContext: { fsGroup: process.getgid!() } } } as unknown as Pod;
+  const setUp = () => setUpIscsi({ dataDir, client: {} as Client, mounts, iscsi }, pod, source, use, signal);
+  await expect(setUp()).rejects.toThrow("ENOENT");
+  expect(mounted.size).toBe(0);
+  isThere = true;
+  const { hostPath } = await setUp();
+  expect([mounted.has(hostPath!), (statSync(hostPath!).mode & 0o2070).toString(8)]).toEqual([true, "2070"]);
 });
