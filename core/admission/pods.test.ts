@@ -12,11 +12,12 @@ import type { Random } from "../lifecycle/random.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
 import { limitRanger } from "./limit-ranger.ts";
+import { mergeTolerations } from "./merge-tolerations.ts";
 import { nodeDeclaredFeatureValidator } from "./node-declared-features.ts";
 import { podResizeValidator } from "./pod-resize-validator.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priorityAdmission } from "./priority.ts";
-import { mergeTolerations, runtimeClassAdmission } from "./runtime-class.ts";
+import { runtimeClassAdmission } from "./runtime-class.ts";
 import { serviceAccountAdmission } from "./service-account.ts";
 
 const { client } = fakeApi();
@@ -206,6 +207,16 @@ describe("RuntimeClass", () => {
     expect(mergeTolerations([{ key: "a", operator: "Equal", value: "1", effect: "NoSchedule" }], [{ key: "a", operator: "Exists" }])).toEqual([{ key: "a", operator: "Exists" }]);
     expect(mergeTolerations([{ operator: "Exists" }], [{ key: "a", operator: "Exists" }])).toEqual([{ operator: "Exists" }]);
     expect(mergeTolerations([{ key: "a", operator: "Exists" }], [{ key: "b", operator: "Exists" }])).toHaveLength(2);
+  });
+
+  test("one that lasts for ever is not dropped for one of no seconds", () => {
+    const [never, ever] = [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 0 } as const, { key: "a", operator: "Exists", effect: "NoExecute" } as const];
+    expect([mergeTolerations([never], [ever]), mergeTolerations([ever], [never])]).toEqual([[ever], [ever]]);
+  });
+
+  test("of many, each is known by what it is for", () => {
+    const many = Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i % 10_000}`, operator: "Equal", value: `v${i % 10_000}`, effect: "NoExecute", tolerationSeconds: i }) as const);
+    expect(mergeTolerations(many, [])).toEqual(many.slice(10_000));
   });
 });
 
