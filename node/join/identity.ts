@@ -42,6 +42,7 @@ export class NodeIdentity {
   #client: Leaf | undefined;
   #serving: Leaf | undefined;
   #cluster: Cluster | undefined;
+  #lastChange: Promise<unknown> = Promise.resolve();
 
   private constructor(dir: string, nodeName: string, machineKey: KeyObject) {
     this.#dir = dir;
@@ -68,36 +69,55 @@ export class NodeIdentity {
   get serving(): Leaf | undefined { return this.#serving; }
   get cluster(): Cluster | undefined { return this.#cluster; }
 
-  async setCa(pem: string): Promise<void> {
-    if (pem !== this.#ca) await writeDurably(this.#path("server-ca.crt"), pem, { mode: 0o644 });
-    this.#ca = pem;
-    await this.#copy();
+  setCa(pem: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (pem !== this.#ca) await writeDurably(this.#path("server-ca.crt"), pem, { mode: 0o644 });
+      this.#ca = pem;
+      await this.#copy();
+    });
   }
 
-  async setClient(leaf: Leaf): Promise<void> {
-    await this.#write(CLIENT, leaf);
-    this.#client = leaf;
-    await this.#copy();
+  setClient(leaf: Leaf): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#write(CLIENT, leaf);
+      this.#client = leaf;
+      await this.#copy();
+    });
   }
 
-  async setServing(leaf: Leaf): Promise<void> {
-    await this.#write(SERVING, leaf);
-    this.#serving = leaf;
+  setServing(leaf: Leaf): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#write(SERVING, leaf);
+      this.#serving = leaf;
+    });
   }
 
-  async setCluster(cluster: Cluster): Promise<void> {
-    const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
-    if (text !== (await fileText(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
-    this.#cluster = cluster;
-    await this.#copy();
+  /** What is not among `change` stays as it is when its turn has come. */
+  setCluster(change: Partial<Cluster>): Promise<void> {
+    return this.#inTurn(async () => {
+      const cluster: Cluster = { settings: {}, servers: [], ...this.#cluster, ...change };
+      const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
+      if (text !== (await fileText(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
+      this.#cluster = cluster;
+      await this.#copy();
+    });
   }
 
   /** Leaves the cluster; the machine stays who it is. */
-  async forget(): Promise<void> {
-    await rm(copiesIn(this.#dir), { recursive: true, force: true });
-    for (const file of ["server-ca.crt", `${CLIENT}.crt`, `${CLIENT}.key`, `${SERVING}.crt`, `${SERVING}.key`, "cluster.json"]) await rm(this.#path(file), { force: true });
-    this.#ca = this.#client = this.#serving = this.#cluster = undefined;
-    await this.#copy();
+  forget(): Promise<void> {
+    return this.#inTurn(async () => {
+      await rm(copiesIn(this.#dir), { recursive: true, force: true });
+      for (const file of ["server-ca.crt", `${CLIENT}.crt`, `${CLIENT}.key`, `${SERVING}.crt`, `${SERVING}.key`, "cluster.json"]) await rm(this.#path(file), { force: true });
+      this.#ca = this.#client = this.#serving = this.#cluster = undefined;
+      await this.#copy();
+    });
+  }
+
+  /** Those who keep certificates, settings and authorities know nothing of each other, and write the same files: each copies all. */
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const mine = this.#lastChange.then(work);
+    this.#lastChange = mine.catch(() => undefined); // whoever began it is told
+    return mine;
   }
 
   /** Of what is good now. */

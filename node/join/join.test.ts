@@ -22,6 +22,7 @@ import { followAuthorities } from "./authorities.ts";
 import { joinCluster, type JoinOptions } from "./join.ts";
 import { nodeCertificates } from "./node-certificates.ts";
 import { KUBELET_SERVING_SIGNER, requestCertificate } from "./request-certificate.ts";
+import { learnServers } from "./servers.ts";
 import { connectionError, describeSkew, discoverTrust } from "./trust.ts";
 
 const DAY_MS = 86_400_000;
@@ -358,6 +359,27 @@ test("authorities that the cluster gets while a node runs are trusted, and judge
   await Promise.all(lives);
   // This server signs with the authority of before: a node asks once, not at each look.
   expect(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ spec }) => spec.signerName.split("/")[1]).slice(requests).sort()).toEqual(["kube-apiserver-client-kubelet", "kubelet-serving"]);
+});
+
+test("settings and servers that a node learns of at once are both kept, whole", async () => {
+  const { url, token, api } = await serve();
+  const dir = machine(), identity = await joinCluster(options(dir, { servers: [url], token }), soon());
+  const stop = new AbortController(), problems: unknown[] = [], tells: ((change: object) => void)[] = [];
+  stops.push(stop);
+  const log = { ...silentLog, debug: (...said: unknown[]) => void problems.push(said), warn: (...said: unknown[]) => void problems.push(said) };
+  const slices = { onChange(handler: (change: object) => void) { tells.push(handler); return () => undefined; } };
+  const servers = ["10.0.0.1", "10.0.0.2"].map((address) => `https://${address}:6443`);
+  const data = { ...identity.cluster.settings, "cluster-domain": "other.example" };
+  const client = { ...api.client, resource: () => ({ async get() { tells[0]!({ object: kubernetes }); return { data }; } }) };
+  const kubernetes = { metadata: { namespace: "default", name: "kubernetes" }, addressType: "IPv4", ports: [{ name: "https", port: 6443 }], endpoints: [{ addresses: ["10.0.0.1", "10.0.0.2"] }] };
+  const clock: Clock = { ...systemClock, async *every() { yield; } };
+  const others = learnServers({ slices: slices as never, identity, log }).run(stop.signal, () => {});
+  await followAuthorities({ identity, client: client as never, onClientCa: () => undefined, clock, random: { ...systemRandom, next: () => 0 }, log }).run(stop.signal, () => {});
+  stop.abort();
+  await others;
+  expect([identity.cluster, problems]).toEqual([{ settings: data, servers }, []]);
+  expect(JSON.parse(readFileSync(join(dir, "tls", "cluster.json"), "utf8"))).toEqual(identity.cluster);
+  expect(readFileSync(join(dir, "tls", "copies", "cluster.json"), "utf8")).toBe(readFileSync(join(dir, "tls", "cluster.json"), "utf8"));
 });
 
 test("what is remembered of the cluster is asked for again when it makes no sense", async () => {
