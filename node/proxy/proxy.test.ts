@@ -2,6 +2,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { zpages } from "../../core/api/codec/zpages.ts";
+import { objectKey } from "../../core/api/meta/object-meta.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
@@ -14,6 +15,7 @@ import type { PortPlan } from "./desired.ts";
 import { proxyStatusListener } from "./health.ts";
 import { serviceProxy } from "./proxy.ts";
 import { proxyMetrics } from "./metrics.ts";
+import { Proxier } from "./proxier.ts";
 
 const { signal } = new AbortController();
 
@@ -75,6 +77,47 @@ test("a service and its endpoints become rules, a change only its difference, an
 
   await api.client.resource(SERVICES).delete(web as never, {}, { signal });
   await eventually(() => scripts.join(), (all) => all.includes("delete chain ip coracle udp-endpoints/1\n"));
+});
+
+test("rules that somebody has emptied are written again at once, those of both families", async () => {
+  const scripts: string[] = [];
+  let isFlushed = false;
+  const proxier = new Proxier({
+    services: { get: () => undefined } as never, slices: { by: () => [] } as never, ranges: { list: () => [], of: () => [], onChange: () => () => undefined }, nodeName: "n1", nodeIps: ["172.30.0.1"],
+    clusterCidrs: ["10.42.0.0/16", "fd00:42::/56"], table: "coracle", clock: systemClock, log: silentLog, metrics: proxyMetrics(metricsRegistry()),
+    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => (isFlushed ? undefined : "jump services") },
+  });
+  const begun = (): (string | undefined)[] => scripts.splice(0).map((text) => /^add table (\w+)/.exec(text)?.[1]);
+  await proxier.write(signal);
+  expect([begun(), await proxier.isIntact(signal)]).toEqual([["ip", "ip6"], true]);
+  isFlushed = true;
+  expect(await proxier.isIntact(signal)).toBe(false);
+  await proxier.write(signal);
+  expect(begun()).toEqual(["ip", "ip6"]);
+});
+
+test("of the last Service of a family nothing is left in the kernel, though the family's range goes with it", async () => {
+  const scripts: string[] = [], services = new Map<string, object>();
+  const v6 = { metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "fd00:43::5", clusterIPs: ["fd00:43::5"], ports: [{ port: 80 }] } };
+  let ranges = ["fd00:43::/112"];
+  const proxier = new Proxier({
+    services: { get: (key: string) => services.get(key) } as never, slices: { by: () => [] } as never, ranges: { list: () => ranges, of: (family) => (family === 6 ? ranges : []), onChange: () => () => undefined },
+    nodeName: "n1", nodeIps: ["172.30.0.1"], clusterCidrs: ["10.42.0.0/16"], table: "coracle", clock: systemClock, log: silentLog, metrics: proxyMetrics(metricsRegistry()),
+    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => "jump services" },
+  });
+  const change = async (): Promise<string> => {
+    proxier.plans.change(objectKey("default", "web"));
+    await proxier.plan();
+    await proxier.write(signal);
+    return scripts.splice(0).filter((text) => text.includes("ip6 coracle")).join("");
+  };
+  services.set(objectKey("default", "web"), v6);
+  expect(await change()).toContain("fd00:43::5");
+  services.clear();
+  ranges = [];
+  proxier.changeRanges();
+  const written = await change();
+  expect([written.includes("flush map ip6 coracle no-endpoint-services"), written.includes("fd00:43::5")]).toEqual([true, false]);
 });
 
 test("a refused transaction is tried again as a whole, and counted; the zone of the node decides about hints", async () => {
