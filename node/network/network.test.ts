@@ -193,6 +193,7 @@ const V6_OF_LO = "20010db8000000000000000000000001 01 80 00 80       lo\n";
 test.each([
   { name: "the interface with the best default route; no temporary addresses", given: [], change: {}, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "what the user chose", given: ["192.168.1.5"], change: {}, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
+  { name: "what the user chose, written otherwise than the kernel does", given: ["2001:DB8:0:0::0005"], change: {}, ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "no default route: the first that is not a container's", given: [], change: { route4: "", route6: "" }, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
   { name: "no network at all", given: [], change: { route4: "", route6: "", addresses4: [], addresses6: "" }, ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 },
   { name: "none but the loopback's own", given: [], change: { ...OFFLINE, loopback4: ["192.0.2.1"], addresses6: V6_OF_LO }, ips: ["192.0.2.1", "2001:db8::1"], interfaceName: undefined, mtu: 1500 },
