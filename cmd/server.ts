@@ -19,7 +19,7 @@ import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
+import { checkRanges, isOfServicesFamily, withRanges } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, podFamilies, rememberName, thisNode } from "./node-identity.ts";
@@ -37,7 +37,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     console.log(helpOf("server"));
     return 0;
   }
-  const settings = withClusterDns(loadSettings("server", { argv, env: process.env, readFile: readText }));
+  const settings = withRanges(loadSettings("server", { argv, env: process.env, readFile: readText }));
   checkRanges(settings);
   if (!settings.disableAgent) mustBeRoot("server");
   process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise

@@ -16,11 +16,11 @@ test("the file an administrator's encryption is told by goes along, sealed, and 
   const given = join(directory, "providers.yaml"), file = join(directory, "one.zst"), secret = "s".repeat(32);
   writeFileSync(given, "kind: EncryptionConfiguration # key-of-mine");
   const store = { list: async () => ({ rows: [], revision: 7, more: false }) } as never;
-  await saveBackup(await takeSnapshot({ store, paths: pathsIn(join(directory, "lost")), providerFile: given, secret, settings: {}, random: systemRandom }), file);
+  await saveBackup(await takeSnapshot({ store, paths: pathsIn(join(directory, "lost")), providerFile: given, secret, settings: { "cluster-cidr": "10.42.7.1/16" }, random: systemRandom }), file);
   expect(Bun.zstdDecompressSync(readFileSync(file)).toString()).not.toContain("key-of-mine");
   const sealed = (await inspectBackup(file)).find(KEYS_ROW) as SealedBundle;
   const paths = pathsIn(join(directory, "new"));
-  const plan = async (providerFile: string | undefined) => await planKeys({ paths, providerFile, sealed, secret, stamp: "then", settings: {} });
+  const plan = async (providerFile: string | undefined) => await planKeys({ paths, providerFile, sealed, secret, stamp: "then", settings: { "cluster-cidr": "10.42.0.0/16" } });
   expect((await plan(given)).flags).toEqual([]); // this server has it
   const { flags, apply } = await plan(undefined);
   expect(flags).toEqual([`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]);

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { helpOf, loadSettings } from "./config.ts";
-import { checkRanges, isOfServicesFamily, nodePortCidrs, withClusterDns } from "./ranges.ts";
+import { checkRanges, isOfServicesFamily, nodePortCidrs, withRanges } from "./ranges.ts";
 
 const nothing = { argv: [], env: {}, readFile: () => undefined };
 
@@ -72,9 +72,17 @@ test.each([[["--service-cidr", "10.96.0.0/29"]], [["--cluster-dns", "169.254.20.
 });
 
 test("the DNS is the tenth address of the Services, unless one is chosen or there are not so many", () => {
-  const dns = (...argv: string[]) => withClusterDns(loadSettings("server", { ...nothing, argv })).clusterDns;
+  const dns = (...argv: string[]) => withRanges(loadSettings("server", { ...nothing, argv })).clusterDns;
   expect([dns(), dns("--service-cidr", "10.96.0.0/12"), dns("--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual(["10.43.0.10", "10.96.0.10", "fd00:43::a"]);
   expect([dns("--service-cidr", "10.96.0.0/12", "--cluster-dns", "10.96.0.53"), dns("--service-cidr", "10.96.0.0/29")]).toEqual(["10.96.0.53", "10.43.0.10"]);
+});
+
+test("addresses and ranges are taken however they are written, and what is none is left as it is", () => {
+  const { clusterCidr, serviceCidr, clusterDns, advertiseAddress } = withRanges(loadSettings("server", {
+    ...nothing, argv: ["--cluster-cidr", "10.42.7.1/16, FD00:42:0::/56", "--service-cidr", " FD00:43:0::5/112,banana", "--cluster-dns", "FD00:43::0:A", "--advertise-address", "FD00:0::1"],
+  }));
+  expect({ clusterCidr, serviceCidr, clusterDns, advertiseAddress }).toEqual({ clusterCidr: "10.42.0.0/16,fd00:42::/56", serviceCidr: "fd00:43::/112,banana", clusterDns: "fd00:43::a", advertiseAddress: "fd00::1" });
+  expect(withRanges(loadSettings("server", nothing))).toEqual(loadSettings("server", nothing));
 });
 
 test("pods reach a server whose address is of their Services' first family", () => {

@@ -1,5 +1,5 @@
 /** The address ranges of a cluster, checked before anything is started with them. */
-import { cidrContains, cidrSize, cidrsOverlap, formatIp, nthAddress, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, cidrSize, cidrsOverlap, formatCidr, formatIp, nthAddress, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { ConfigError } from "./config.ts";
 import { FLAGS, type Settings } from "./flags.ts";
 
@@ -7,9 +7,26 @@ const DNS_DEFAULT = FLAGS.find((flag) => flag.name === "cluster-dns")?.default;
 /** Which address of the Services the DNS has in every cluster whose owner did not choose another. */
 const DNS_NTH = 10n;
 
+/** Addresses and ranges as Kubernetes writes them, whatever way the owner did (objects made of them are refused in any other), and the DNS where it is. What is none is left for checkRanges to tell. */
+export function withRanges(settings: Settings): Settings {
+  const { clusterCidr, serviceCidr, clusterDns, advertiseAddress } = settings;
+  return withClusterDns(Object.freeze({
+    ...settings, clusterCidr: canonicalText(clusterCidr), serviceCidr: canonicalText(serviceCidr), clusterDns: canonicalText(clusterDns),
+    ...(advertiseAddress !== undefined && { advertiseAddress: canonicalText(advertiseAddress) }),
+  }));
+}
+
+/** Of addresses and ranges between commas; what is neither stays as it is. */
+export function canonicalText(text: string): string {
+  return text.split(",").map((part) => {
+    const ip = parseIp(part.trim()), cidr = parseCidr(part.trim());
+    return ip ? formatIp(ip) : cidr ? formatCidr(cidr) : part;
+  }).join(",");
+}
+
 /** With another range of Services alone, the DNS goes with it. */
-export function withClusterDns(settings: Settings): Settings {
-  const range = parseCidr(settings.serviceCidr.split(",")[0]!.trim()), dns = parseIp(settings.clusterDns);
+function withClusterDns(settings: Settings): Settings {
+  const range = parseCidr(settings.serviceCidr.split(",")[0]!), dns = parseIp(settings.clusterDns);
   if (settings.clusterDns !== DNS_DEFAULT || !range || !dns || cidrContains(range, dns) || cidrSize(range) <= DNS_NTH) return settings;
   return Object.freeze({ ...settings, clusterDns: formatIp(nthAddress(range, DNS_NTH)) });
 }
