@@ -9,6 +9,7 @@ import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { eventually as becomesTrue } from "../../test/eventually.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { proxyConfigz } from "./configz.ts";
 import type { PortPlan } from "./desired.ts";
@@ -184,6 +185,22 @@ test("a health check node port that somebody else has is told of with its servic
   } finally {
     other.close();
   }
+});
+
+test("a health check node port is opened once who had it lets go of it, and told of once until then", async () => {
+  await using world = start({ clock: { ...systemClock, sleep: (ms, ended) => systemClock.sleep(Math.min(ms, 50), ended), after: (ms, work) => systemClock.after(Math.min(ms, 50), work) } });
+  const other = createServer().listen(0);
+  const { port } = other.address() as AddressInfo;
+  try {
+    await world.proxy.whenSynced(signal);
+    await world.api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: port } } as never, { signal });
+    await eventually(() => world.reported.length, (count) => count === 2);
+    await systemClock.sleep(300, signal);
+  } finally {
+    other.close();
+  }
+  const answer = await becomesTrue("the port answers", () => fetch(`http://127.0.0.1:${port}`), 3000);
+  expect([answer.status, world.reported.length]).toEqual([503, 2]);
 });
 
 test("what the proxy tells this machine: its mode, its metrics, its settings and since when it runs", () => {
