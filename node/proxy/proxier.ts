@@ -44,6 +44,8 @@ export class Proxier {
   readonly #clusterCidrs: Readonly<Record<Family, readonly string[]>>;
   readonly #tables: Readonly<Record<Family, NftTable>>;
   readonly #written = new Set<Family>(); // ever
+  /** Of which families it is told that their flows cannot be forgotten. */
+  readonly #keepsFlows = new Set<Family>();
   #rangesChanged = false;
 
   constructor(deps: Deps) {
@@ -70,18 +72,21 @@ export class Proxier {
     for (const family of this.#families()) await this.#write(family, signal);
   }
 
-  /** UDP flows to endpoints that are no more would go on to nowhere. */
+  /** UDP flows to endpoints that are no more would go on to nowhere. Those that cannot be forgotten are looked at again when this is called again. */
   async forgetFlows(signal: AbortSignal): Promise<void> {
     const { conntrack, clock, log, metrics } = this.#deps;
     const { staleFlows } = this.plans;
-    for (const family of staleFlows) {
+    for (const family of [...staleFlows]) {
       staleFlows.delete(family);
       const beganMs = clock.uptimeMs();
       try {
         const flows = await conntrack?.forgetStale(family, this.plans.udpPorts(family), signal);
         if (flows !== undefined) metrics.forgot(family, flows, (clock.uptimeMs() - beganMs) / 1000);
+        this.#keepsFlows.delete(family);
       } catch (error) {
-        if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
+        staleFlows.add(family);
+        if (!signal.aborted && !this.#keepsFlows.has(family)) log.warn("stale UDP flows cannot be forgotten, trying again", { family, error });
+        this.#keepsFlows.add(family);
       }
     }
   }

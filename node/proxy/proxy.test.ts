@@ -20,7 +20,8 @@ import { Proxier } from "./proxier.ts";
 
 const { signal } = new AbortController();
 
-function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
+/** `keepsFlows`: so many times the kernel forgets none. */
+function start({ clock = systemClock, keepsFlows = 0 }: { readonly clock?: Clock; readonly keepsFlows?: number } = {}) {
   const api = fakeApi();
   const stop = new AbortController();
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
@@ -28,7 +29,7 @@ function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
   const forgotten: PortPlan[][] = [];
   const metrics = metricsRegistry();
   const reported: string[] = [];
-  let refuse = 0;
+  let refuse = 0, keeps = keepsFlows;
   let refuseDeletion = false;
   let held: PromiseWithResolvers<void> | undefined;
   const proxy = serviceProxy({
@@ -38,7 +39,7 @@ function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
       scripts.push(text);
       await held?.promise;
     }, names: async () => undefined, chain: async () => "jump services" },
-    conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
+    conntrack: { async forgetStale(_family, plans) { if (keeps-- > 0) throw new Error("busy"); forgotten.push([...plans]); return 0; } },
     events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
     clock, log: silentLog, metrics,
   });
@@ -185,6 +186,14 @@ test("a health check node port that somebody else has is told of with its servic
   } finally {
     other.close();
   }
+});
+
+test("UDP flows that cannot be forgotten are tried again, though nothing changes", async () => {
+  await using world = start({ clock: { ...systemClock, sleep: (ms, ended) => systemClock.sleep(Math.min(ms, 50), ended), after: (ms, work) => systemClock.after(Math.min(ms, 50), work) }, keepsFlows: 2 });
+  await world.proxy.whenSynced(signal);
+  await world.api.client.resource(SERVICES).create(web as never, { signal });
+  await world.api.client.resource(ENDPOINT_SLICES).create(slice("10.42.1.2") as never, { signal });
+  await becomesTrue("the flows are forgotten", async () => world.forgotten.length > 0, 3000);
 });
 
 test("a health check node port is opened once who had it lets go of it, and told of once until then", async () => {

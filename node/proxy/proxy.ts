@@ -154,6 +154,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       if (signal.aborted) continue;
       if (!due) {
         serviceHealth.again();
+        await proxier.forgetFlows(signal);
         continue;
       }
       const beganMs = clock.uptimeMs();
