@@ -177,14 +177,22 @@ replace() {
   mv "$1.new" "$1"
 }
 
+# The variables of these lines as they are now, all others as they were.
+set_proxies() {
+  names=$(printf '%s\n' "$1" | sed -n 's/^\([A-Za-z_]*\)=.*/\1/p' | tr '\n' '|')
+  (umask 077; { grep -svE "^(${names%|})=" "$ENV_FILE" || true; printf '%s\n' "$1"; } | replace "$ENV_FILE")
+}
+
 configure() {
   mkdir -p "$ETC"
   [ -e "$ETC/config.yaml" ] || say "settings can also be written to $ETC/config.yaml, with the flags' names as keys"
   quoted=
   for word in "$@"; do quoted="$quoted $(quote "$word")"; done
   environment=$(requested_env)
-  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$environment" ]; then
+  # a proxy alone asks for nothing: who needs one to build has it in the shell
+  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$(printf '%s\n' "$environment" | grep '^CORACLE_')" ]; then
     say "keeping the settings in $ENV_FILE and $ARGS_FILE"
+    [ -z "$environment" ] || set_proxies "$environment"
   else
     args=$(requested_args "$quoted")
     (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE"; printf '%s\n' "$args" | replace "$ARGS_FILE")

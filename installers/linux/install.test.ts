@@ -79,6 +79,16 @@ sh installers/linux/install.sh --node-name after >/dev/null; sort "$1/synced" | 
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("an upgrade where the shell has a proxy keeps all settings, with the proxy of now", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle
+no_proxy="a'b" https_proxy=http://old:1 CORACLE_TOKEN=secret sh installers/linux/install.sh agent --server https://a:6443 >/dev/null
+more() { env "$@" sh installers/linux/install.sh | grep -o "keeping the settings" || true; cat /etc/coracle/coracle.args /etc/coracle/coracle.env; stat -c %a /etc/coracle/coracle.env; }
+more https_proxy=http://new:2 HTTP_PROXY=http://new:3; more`);
+  const kept = ["keeping the settings", "'agent' '--server' 'https://a:6443'", "CORACLE_TOKEN='secret'", "no_proxy='a'\\''b'", "HTTP_PROXY='http://new:3'", "https_proxy='http://new:2'", "600"];
+  expect(out.trimEnd().split(/ *\n/)).toEqual([...kept, ...kept]);
+}, 300_000);
+
 test.skipIf(!canOverlay)("of two installers at once the second says so and changes nothing; one that was killed is not waited for", () => {
   const out = onMachine(`
 export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle
