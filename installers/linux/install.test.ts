@@ -89,6 +89,15 @@ more https_proxy=http://new:2 HTTP_PROXY=http://new:3; more`);
   expect(out.trimEnd().split(/ *\n/)).toEqual([...kept, ...kept]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("a variable whose value has lines that look like ours is none of ours", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle DOTENV='first
+CORACLE_OTHER=1
+http_proxy=2'
+CORACLE_TOKEN=secret sh installers/linux/install.sh >/dev/null || echo "ended with $?"; cat /etc/coracle/coracle.env`);
+  expect(out.trimEnd().split("\n")).toEqual(["CORACLE_TOKEN='secret'"]);
+}, 300_000);
+
 test.skipIf(!canOverlay)("of two installers at once the second says so and changes nothing; one that was killed is not waited for", () => {
   const out = onMachine(`
 export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle
