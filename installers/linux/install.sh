@@ -163,10 +163,11 @@ requested_args() {
   for word in "$@"; do printf '%s ' "$(quote "$word")"; done
 }
 
-# CORACLE_* and the proxies' variables, one NAME='value' a line: systemd and sh read that alike. Names with a line break in their value are left out by env's own format.
+# CORACLE_* and the proxies' variables, one NAME='value' a line: systemd and sh read that alike.
 requested_env() {
   env | sed -n 's/^\(CORACLE_[A-Z0-9_]*\|\(CONTAINERD_\)\?\(HTTP_PROXY\|HTTPS_PROXY\|NO_PROXY\)\|http_proxy\|https_proxy\|no_proxy\)=.*/\1/p' | sort -u | while read -r name; do
     case $name in CORACLE_DEBIAN_MIRROR | CORACLE_ACCEPT_VERSIONS) continue ;; esac # for the build
+    eval "[ -n \"\${$name+set}\" ]" || continue # a line of another's value
     eval "value=\$$name"
     [ "$name" != CORACLE_URL ] || name=CORACLE_SERVER
     # shellcheck disable=SC2154 # set by eval

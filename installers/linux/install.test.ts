@@ -80,6 +80,24 @@ sh installers/linux/install.sh --node-name after >/dev/null; sort "$1/synced" | 
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("a supervisor that is told to stop as it starts coracle does", () => {
+  const out = onMachine(`
+INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh >/dev/null
+printf '#!/bin/sh\nkill "$(cat /run/coracle-supervisor.pid)"; exec /bin/date "$@"\n' >/usr/local/bin/date; chmod +x /usr/local/bin/date
+/usr/local/lib/coracle/service start 2>/dev/null || true
+for _ in $(seq 50); do ps -eo args | grep -qE '[c]oracle server|[s]ervice supervise' || break; sleep 0.1; done; ps -eo args | grep -E '[c]oracle server|[s]ervice supervise' || echo none`);
+  expect(out.trimEnd()).toBe("none");
+}, 300_000);
+
+test.skipIf(!canOverlay)("a variable whose value has lines that look like ours is none of ours", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle DOTENV='first
+CORACLE_OTHER=1
+http_proxy=2'
+CORACLE_TOKEN=secret sh installers/linux/install.sh >/dev/null || echo "ended with $?"; cat /etc/coracle/coracle.env`);
+  expect(out.trimEnd().split("\n")).toEqual(["CORACLE_TOKEN='secret'"]);
+}, 300_000);
+
 test.skipIf(!canOverlay)("of two installers at once the second says so and changes nothing; one that was killed is not waited for", () => {
   const out = onMachine(`
 export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle

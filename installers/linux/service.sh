@@ -65,6 +65,7 @@ supervise() {
     started=$(date +%s)
     "$0" become &
     child=$!
+    [ -z "$stopping" ] || kill "$child" 2>/dev/null || true # told so before there was one
     echo "$child" >"$PID_FILE"
     status=0
     wait "$child" || status=$?

@@ -52,13 +52,13 @@ export function chosenFamily(given: readonly string[]): Family | undefined {
   return ip?.value === 0n && more.length === 0 ? ip.family : undefined;
 }
 
-/** `given`: what the user has chosen, which is taken as it is; a family of addresses alone is a wish. */
-export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
-  const family = chosenFamily(given);
+/** `chosen`: by the user, which is taken as it is, but for how it is written: the kernel, and who compares, know but one way; a family of addresses alone is a wish. */
+export function nodeAddresses(chosen: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
+  const family = chosenFamily(chosen);
   if (family !== undefined) return preferring(family, facts);
   const all = [...facts.addresses4, ...addressesV6(facts.addresses6)];
-  if (given.length > 0) {
-    const ips = given.map(asWritten);
+  if (chosen.length > 0) {
+    const ips = chosen.map(asWritten);
     return addressesOn(all.find(({ address }) => ips.includes(address))?.interfaceName, ips, facts);
   }
   const routed = routedAddresses(facts);
