@@ -185,7 +185,7 @@ describe("an AuthorizationConfiguration", () => {
     [[hook({ timeout: "1m" })], "must be > 0s and <= 30s"],
     [[hook({ failurePolicy: undefined })], "authorizers[0].failurePolicy: Required value"],
     [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "x" } })], "must be an absolute path"],
-    [[{ type: "X", name: "one" }, { ...hook({ connectionInfo: { type: "Magic", kubeConfigFile: "" } }), name: "one" }], /^\[authorizers\[0\]\.type: Unsupported value: "X": [^[]*, authorizers\[1\]\.connectionInfo\.type: Unsupported value: \{"Type":"Magic","KubeConfigFile":""\}: [^[]*\]$/],
+    [[{ type: "X", name: "one" }, { ...hook({ connectionInfo: { type: "Magic", kubeConfigFile: "" } }), name: "one" }], /^\[authorizers\[0\]\.type: Unsupported value: "X": [^\[]*, authorizers\[1\]\.connectionInfo\.type: Unsupported value: \{"Type":"Magic","KubeConfigFile":""\}: [^\[]*\]$/],
     [[hook({ connectionInfo: { type: "InClusterConfig", kubeConfigFile: "" } })], 'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "": can only be set when type=KubeConfigFile'],
     [[hook({ matchConditions: [{ expression: "true" }] })], "required if match conditions are specified"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "request.verb == 'x'" }] })], "undefined field 'verb'"],

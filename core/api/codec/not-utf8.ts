@@ -4,7 +4,7 @@
  *   replaceOctets(Buffer.of(0x61, 0xe2, 0x82), () => 0xfffd)      "a\ufffd\ufffd", as Go has it; the decoder of the web takes the beginning of a character for one
  */
 /** Of a character's second octet, by its first: where not all that follow one are allowed. Source: RFC 3629 section 4 */
-const SECOND_MIN: Readonly<Record<number, number>> = { 224: 0xa0, 240: 0x90 }, SECOND_MAX: Readonly<Record<number, number>> = { 237: 0x9f, 244: 0x8f };
+const SECOND_MIN: Readonly<Record<number, number>> = { 0xe0: 0xa0, 0xf0: 0x90 }, SECOND_MAX: Readonly<Record<number, number>> = { 0xed: 0x9f, 0xf4: 0x8f };
 
 /** `replaced`: the code of the character that stands for an octet; one that takes no pair. */
 export function replaceOctets(bytes: Uint8Array, replaced: (octet: number) => number): string {
