@@ -85,7 +85,7 @@ test.skipIf(!canOverlay)("a supervisor that is told to stop as it starts coracle
 INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh >/dev/null
 printf '#!/bin/sh\nkill "$(cat /run/coracle-supervisor.pid)"; exec /bin/date "$@"\n' >/usr/local/bin/date; chmod +x /usr/local/bin/date
 /usr/local/lib/coracle/service start 2>/dev/null || true
-for _ in $(seq 50); do ps -eo args | grep -qE '[c]oracle server|[s]ervice supervise' || break; sleep 0.1; done; ps -eo args | grep -E '[c]oracle server|[s]ervice supervise' || echo none`);
+for _ in $(seq 200); do [ -e /run/coracle-supervisor.pid ] || break; sleep 0.1; done; ls /run/coracle-supervisor.pid 2>/dev/null || true; ps -eo args | grep '[c]oracle server' || echo none`);
   expect(out.trimEnd()).toBe("none");
 }, 300_000);
 
