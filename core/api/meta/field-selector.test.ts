@@ -28,7 +28,7 @@ test("a field the kind does not offer is a bad request", () => {
   expect(() => checkFieldsSupported(selector)).toThrow('"status.phase" is not a known field selector: only "metadata.name", "metadata.namespace"');
   expect(checkFieldsSupported(selector, ["status.phase"])).toBeUndefined();
   const placed = parseFieldSelector("metadata.namespace=a");
-  expect(() => checkFieldsSupported(placed, [], "Node")).toThrow("field label not supported: metadata.namespace");
+  for (const kind of ["Node", "ClusterTrustBundle", "PodCertificateRequest"]) expect(() => checkFieldsSupported(placed, [], kind)).toThrow("field label not supported: metadata.namespace");
   expect(checkFieldsSupported(placed, [], "PersistentVolume")).toBeUndefined();
 });
 

@@ -92,8 +92,8 @@ const UNSUPPORTED: Readonly<Record<string, (field: string) => string>> = {
   ResourceSlice: (field) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${field}`,
 };
 const ALWAYS = ["metadata.name", "metadata.namespace"];
-/** Of no namespace, and with a word of their own on fields. */
-const UNPLACED = ["CertificateSigningRequest", "Namespace", "Node", "ResourceSlice"];
+/** With a word of their own on fields, and none on the namespace: most have none. Source: kubernetes v1.36 conversion.go of pkg/apis/{certificates,core,resource} */
+const UNPLACED = ["CertificateSigningRequest", "ClusterTrustBundle", "Namespace", "Node", "PodCertificateRequest", "ResourceSlice"];
 
 /**
  * Throws badRequest for a field this kind has no selector for. `supported` undefined: a kind without selectable fields of its own,

@@ -46,9 +46,8 @@ function check(value: unknown, structure: Structure, path: string, correlated: C
 function checkNow(value: unknown, structure: Structure, path: string, correlated: Correlated | undefined): Result {
   const result: Result = { findings: [], matches: 0 };
   if (value === null || value === undefined) {
-    result.matches++;
-    const types = typesOf(structure);
-    if (types.length > 0 && !structure.nullable) return failed(typeFinding(path, types.join(), "null"));
+    const types = typesOf(structure), isWrong = types.length > 0 && !structure.nullable;
+    merge(result, isWrong ? [typeFinding(path, types.join(), "null")] : [], isWrong ? 0 : 1);
     merge(result, enumeration(value ?? null, structure, path));
     return result;
   }
@@ -218,7 +217,6 @@ function alternatives(value: unknown, schemas: readonly Structure[], path: strin
 }
 
 function nowhere(message: string): Finding { return { type: "other", path: undefined, message }; }
-function failed(finding: Finding): Result { return { findings: [finding], matches: 0 }; }
 
 /** What is said already is not said again. */
 function merge(result: Result, findings: readonly Finding[], matches = 0): void {

@@ -61,6 +61,7 @@ test.each<[Schema, unknown, string[]]>([
   [{ "x-kubernetes-int-or-string": true }, 1e19, ['v: Invalid value: "number": v in body must be of type integer,string: "number"']],
   [{ type: "integer" }, 2 ** 63, ['v: Invalid value: "number": v in body must be of type integer: "number"', '<nil>: Invalid value: "": Checked value must be of type integer (default format) in v']],
   [{ "x-kubernetes-int-or-string": true }, true, ['v: Invalid value: "boolean": v in body must be of type integer,string: "boolean"']],
+  [{ ...string, enum: ["a", "b"] }, null, ['v: Invalid value: "null": v in body must be of type string: "null"', 'v: Unsupported value: null: supported values: "a", "b"']],
   [{ ...string, enum: ["a", "b"] }, "c", ['v: Unsupported value: "c": supported values: "a", "b"']],
   [{ type: "number", enum: [1, 2] }, 1.5, []],
   [{ type: "number", enum: [1, 2] }, 3.5, ['v: Unsupported value: 3.5: supported values: "1", "2"']],

@@ -111,6 +111,7 @@ test("a dry run takes nothing, is told of ports that are taken, and gets what st
   const local = await dry({ type: "LoadBalancer", externalTrafficPolicy: "Local", ports: [{ name: "a", port: 1 }, { name: "b", port: 2 }] });
   expect([...local.ports!.map(({ nodePort }) => nodePort), local.healthCheckNodePort]).toEqual([32769, 32770, 32771]);
   expect((await dry({ type: "NodePort", ports: [{ name: "a", port: 1, nodePort: 80 }, { name: "b", port: 2 }] })).ports!.map(({ nodePort }) => nodePort)).toEqual([80, 81]);
+  expect((await dry({ type: "NodePort", ports: [{ name: "a", port: 1, nodePort: 2147483647 }, { name: "b", port: 2 }] })).ports![1]!.nodePort).toBe(-2147483648);
   await expect(dry({ type: "NodePort", ports: [{ port: 1, nodePort: 30050 }] })).rejects.toThrow("spec.ports[0].nodePort: Invalid value: 30050: provided port is already allocated");
   await expect(dry({ type: "NodePort", ports: [{ name: "a", port: 1, nodePort: 30051 }, { name: "b", port: 2, nodePort: 30051 }] })).rejects.toThrow("spec.ports[1].nodePort: Invalid value: 30051: provided port is already allocated");
   expect((await write("b", { ...http, clusterIP: "10.43.0.17", type: "NodePort", ports: [{ port: 1, nodePort: 30051 }] as never })).clusterIP).toBe("10.43.0.17");

@@ -242,7 +242,7 @@ export class ServiceAllocator {
     if (taken.dryRun) {
       const value = taken.values().reduce((max, one) => (one.pool === this.#ports && one.value > max ? one.value : max), 0n) || DRY_RUN_PORT;
       taken.add(this.#ports, value + 1n);
-      return Number(value + 1n);
+      return Number(BigInt.asIntN(32, value + 1n)); // as far as a port goes, of which nobody has said yet that it is none
     }
     const value = this.#ports.takeAny(this.#portsInUse());
     this.#options.meter?.port("dynamic", value === undefined);
