@@ -50,7 +50,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const asset = nodeBundle();
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
-  const foreign = external ? externalRuntime({ dataDir: paths.dataDir, endpoint: external, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
+  const foreign = external ? externalRuntime({ dataDir: paths.dataDir, endpoint: external, asset, unpack: unpackInChild }, { cri: plain, clock, log }) : undefined;
   const bundled = foreign ? undefined : containerRuntime({
     dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry),
     environment: runtimeEnvironment(process.env, settings),

@@ -33,3 +33,8 @@ test("who may not read the flags is told where things are", () => {
   const files = { installed: "data_dir='/srv/d'\nkubeconfig='/srv/k'\n" };
   expect(where({ env: {}, readFile: machine(files, ["coracle.args"]) })).toEqual(["/srv/d", "/srv/k"]);
 });
+
+test("what follows from the server's flags is known to tools as well: a restore does not ask for what the server does by itself", () => {
+  const { clusterDns } = installedSettings({ env: {}, readFile: machine({ "coracle.args": "'server' '--service-cidr' '10.96.0.0/12'" }) });
+  expect(clusterDns).toBe("10.96.0.10");
+});

@@ -7,6 +7,7 @@
 import { dirname, join } from "node:path";
 import { ConfigError, loadSettings } from "./config.ts";
 import { CONFIG_FILE, type Settings, variableOf } from "./flags.ts";
+import { withOwnAddresses } from "./ranges.ts";
 
 interface Sources {
   readonly argv?: readonly string[];
@@ -24,7 +25,7 @@ export function installedSettings({ argv = [], env, readFile }: Sources): Settin
     const [command, ...flags] = shellWords(readFile(join(ETC, "coracle.args")) ?? "");
     return { command: command === "agent" ? "agent" as const : "server" as const, flags, variables: assignments(readFile(join(ETC, "coracle.env")) ?? "") };
   }) ?? { command: "server" as const, flags: stateFlags(readFile(join(ETC, "installed")) ?? ""), variables: {} };
-  return loadSettings(told.command, { argv: [...overridable(told.flags, env), ...argv], env: { ...told.variables, ...env }, readFile });
+  return withOwnAddresses(loadSettings(told.command, { argv: [...overridable(told.flags, env), ...argv], env: { ...told.variables, ...env }, readFile }));
 }
 
 /** Undefined where the caller may not read. */

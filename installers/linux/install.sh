@@ -182,8 +182,8 @@ with_those_before() {
   printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[toupper($1)]; lines[++n] = $0 } next } $0 != "" && !(toupper($1) in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
 }
 
-# check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image, what they
-# name may be there when that boots.
+# check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image they are not
+# checked: the files that they name may be there only when it boots.
 check_settings() {
   [ "$SKIP_START" != true ] || return 0
   problem=$(set -a; eval "$1"; eval "exec \"\$BIN_DIR/coracle\" check-settings $2" 2>&1 >/dev/null) || case $problem in
@@ -209,9 +209,11 @@ configure() {
   if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$(printf '%s\n' "$environment" | grep '^CORACLE_')" ]; then
     say "keeping the settings in $ENV_FILE and $ARGS_FILE"
     grep -q '[^[:space:]]' "$ARGS_FILE" || fail "$ARGS_FILE says nothing: say again what this machine is, server or agent, with its settings"
-    environment=$(with_those_before "$environment")
+    proxies=$environment
+    environment=$(with_those_before "$proxies")
     check_settings "$environment" "$(cat "$ARGS_FILE")"
-    (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE")
+    # where there is no news, the file stays as it is: its owner may have given it another mode, or put a link there
+    { [ -z "$proxies" ] && [ -f "$ENV_FILE" ]; } || (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE")
   else
     args=$(requested_args "$quoted")
     check_settings "$environment" "$args"

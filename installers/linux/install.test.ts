@@ -293,14 +293,14 @@ install() { echo "== $*"; env "$@" sh installers/linux/install.sh 2>&1 | grep -E
 install CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc HTTPS_PROXY=http://old CONTAINERD_NO_PROXY=x
 install https_proxy=http://newer
 install HTTPS_PROXY=http://new NO_PROXY=y
-install PATH="$PATH"
+chmod 640 /etc/coracle/coracle.env; install PATH="$PATH"; stat -c %a /etc/coracle/coracle.env
 install CORACLE_NODE_LABEL=a=b
 install INSTALL_CORACLE_EXEC=server
 `);
   const before = "'agent' \nCONTAINERD_NO_PROXY='x'\nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n";
   const keeping = "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args\n", after = `${before}HTTPS_PROXY='http://new'\nNO_PROXY='y'\n`;
   expect(out.split(/^== .*\n/m).slice(1)).toEqual([
-    expect.stringContaining("HTTPS_PROXY='http://old'\n"), `${keeping}${before}https_proxy='http://newer'\n`, keeping + after, keeping + after,
+    expect.stringContaining("HTTPS_PROXY='http://old'\n"), `${keeping}${before}https_proxy='http://newer'\n`, keeping + after, `${keeping}${after}640\n`,
     `[coracle] this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server\n${after}`, "'server' \n\n",
   ]);
 }, 300_000);

@@ -22,19 +22,28 @@ test("a runtime that does not answer is told and waited for; what speaks no CRI 
   const told: unknown[] = [];
   const log = { ...silentLog, warn: (_: string, facts: object = {}) => void told.push(facts) };
   const stop = new AbortController();
-  const asked = (...codes: readonly (CriErrorCode | "stop")[]) => {
+  let uptimeMs = 0;
+  const clock = { uptimeMs: () => uptimeMs, sleep: async (ms: number) => void (uptimeMs += ms) };
+  const asked = (...codes: readonly (CriErrorCode | "starts" | "stop")[]) => {
     const left = [...codes];
     const call = (method: string): Promise<unknown> => {
       const code = left.shift();
       if (code === "stop") stop.abort();
-      return code === undefined ? Promise.resolve({ info: { config: "{}" } }) : Promise.reject(new CriError({ method, code: code === "stop" ? "Canceled" : code, detail: "no" }));
+      if (code === undefined) return Promise.resolve({ info: { config: "{}" } });
+      return Promise.reject(code === "starts" ? new CriError({ method, code: "Unknown", detail: "server is not initialized yet" }) : new CriError({ method, code: code === "stop" ? "Canceled" : code, detail: "no" }));
     };
-    return answerOf({ cri: { call: call as Cri["call"] }, endpoint: "/run/none.sock", log }, stop.signal);
+    return answerOf({ cri: { call: call as Cri["call"] }, endpoint: "/run/none.sock", clock, log }, stop.signal);
   };
+  const fact = (code: string) => ({ endpoint: "/run/none.sock", error: `rpc error: code = ${code} desc = no` });
   expect(await asked("DeadlineExceeded", "Unavailable")).toEqual({ info: { config: "{}" } });
-  expect(told).toEqual(["DeadlineExceeded", "Unavailable"].map((code) => ({ endpoint: "/run/none.sock", error: `rpc error: code = ${code} desc = no` })));
+  expect(told).toEqual([fact("DeadlineExceeded")]);
+  told.length = 0;
+  const sinceMs = uptimeMs;
+  expect(await asked("starts", ...Array<CriErrorCode>(250).fill("Unavailable"))).toEqual({ info: { config: "{}" } }); // as containerd does while it starts
+  expect([told, uptimeMs > sinceMs]).toEqual([[fact("Unavailable"), fact("Unavailable")], true]);
   await expect(asked("Unimplemented")).rejects.toThrow("what listens at /run/none.sock (--container-runtime-endpoint) speaks no CRI");
   await expect(asked("Internal")).rejects.toThrow("rpc error: code = Internal desc = no");
+  await expect(asked("Unknown")).rejects.toThrow("rpc error: code = Unknown desc = no");
   expect(await asked("stop")).toBeUndefined();
 });
 

@@ -10,6 +10,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { aborted } from "../../core/lifecycle/aborted.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -33,6 +34,8 @@ const CNI_BIN_DIR = "/opt/cni/bin";
 const LOOPBACK = "loopback";
 /** Then it is told that it is waited for. */
 const ANSWER_MS_MAX = 10_000;
+/** Of what refuses at once, as containerd does while it starts. */
+const LOOK_PERIOD_MS = 100;
 
 interface Directories { readonly cniBinDir: string; readonly binDir: string }
 
@@ -45,7 +48,7 @@ export interface ExternalRuntime extends Runnable {
 }
 
 /** Ready when the runtime has answered. */
-export function externalRuntime({ dataDir, endpoint, asset, unpack }: ExternalRuntimeOptions, { cri, log }: { readonly cri: Cri; readonly log: Log }): ExternalRuntime {
+export function externalRuntime({ dataDir, endpoint, asset, unpack }: ExternalRuntimeOptions, { cri, clock, log }: { readonly cri: Cri; readonly clock: Pick<Clock, "sleep" | "uptimeMs">; readonly log: Log }): ExternalRuntime {
   const { agent, binDir, cniBinDir } = runtimePaths(dataDir);
   let directory = CNI_BIN_DIR;
   let sandboxImage = "";
@@ -56,7 +59,7 @@ export function externalRuntime({ dataDir, endpoint, asset, unpack }: ExternalRu
     async run(signal, ready) {
       if (asset) {
         await unpackBundle({ asset, agentDir: agent, log, unpack });
-        const status = await answerOf({ cri, endpoint, log }, signal);
+        const status = await answerOf({ cri, endpoint, clock, log }, signal);
         if (status === undefined) return;
         const { info = {} } = status;
         const config = decodeConfig(info["config"]);
@@ -73,21 +76,29 @@ export function externalRuntime({ dataDir, endpoint, asset, unpack }: ExternalRu
 
 /**
  * What the runtime says of itself, as soon as it does; undefined: told to stop before that. One that is started later is waited for, and so is one whose socket is called something else, by
- * mistake: it is told that nobody answers.
+ * mistake: now and then it is told that nobody answers.
  */
-export async function answerOf({ cri, endpoint, log }: { readonly cri: Pick<Cri, "call">; readonly endpoint: string; readonly log: Log }, signal: AbortSignal): Promise<StatusResponse | undefined> {
+export async function answerOf({ cri, endpoint, clock, log }: { readonly cri: Pick<Cri, "call">; readonly endpoint: string; readonly clock: Pick<Clock, "sleep" | "uptimeMs">; readonly log: Log }, signal: AbortSignal): Promise<StatusResponse | undefined> {
+  let toldMs = clock.uptimeMs();
   for (;;) {
+    const askedMs = clock.uptimeMs();
     try {
       return await cri.call("RuntimeService/Status", { verbose: true }, { signal, timeoutMs: ANSWER_MS_MAX });
     } catch (error) {
       if (signal.aborted) return undefined;
-      const code = error instanceof CriError ? error.code : undefined;
-      if (code === "Unimplemented") throw new Error(`what listens at ${endpoint} (--container-runtime-endpoint) speaks no CRI: containerd does unless /etc/containerd/config.toml has "cri" among its disabled_plugins, as Docker's packages do`, { cause: error });
-      if (code !== "DeadlineExceeded" && code !== "Unavailable") throw error;
-      log.warn("the container runtime does not answer yet and is waited for: it has to run, and --container-runtime-endpoint to be its socket", { endpoint, error: (error as Error).message });
+      if (error instanceof CriError && error.code === "Unimplemented") throw new Error(`what listens at ${endpoint} (--container-runtime-endpoint) speaks no CRI: containerd does unless /etc/containerd/config.toml has "cri" among its disabled_plugins, as Docker's packages do`, { cause: error });
+      if (!(error instanceof CriError) || !isToCome(error)) throw error;
+      if (error.code === "DeadlineExceeded" || askedMs - toldMs >= ANSWER_MS_MAX) {
+        log.warn("the container runtime does not answer yet and is waited for: it has to run, and --container-runtime-endpoint to be its socket", { endpoint, error: error.message });
+        toldMs = clock.uptimeMs();
+      }
+      await clock.sleep(LOOK_PERIOD_MS, signal);
     }
   }
 }
+
+/** Nobody is there yet; or containerd is, and CRI has not found its containers again. Source: containerd v2.1 internal/cri/instrument/instrumented_service.go, v1.7 pkg/cri/instrument (checkInitialized, without a code) */
+function isToCome({ code, detail }: CriError): boolean { return code === "DeadlineExceeded" || code === "Unavailable" || (code === "Unknown" && detail === "server is not initialized yet"); }
 
 /** What containerd tells of its configuration, in its versions 1 and 2. */
 interface RuntimeConfig {
