@@ -13,7 +13,7 @@ import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { fullName } from "../cri/image-name.ts";
-import { type Exec, ExecError, exec } from "../os/exec.ts";
+import { type Exec, type ExecError, exec } from "../os/exec.ts";
 import type { RuntimePaths } from "./paths.ts";
 
 /** What CRI calls an image that garbage collection must leave alone. */
