@@ -2,6 +2,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { stringify } from "yaml";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
@@ -9,7 +10,7 @@ import { metricsRegistry } from "../core/observe/metrics.ts";
 import { isSealed } from "../storage/encryption/encryption.ts";
 import { memoryStore } from "../storage/memory.ts";
 import { type Store, StoreError } from "../storage/store.ts";
-import { type Encryption, openEncryption } from "./encryption.ts";
+import { type Encryption, newKey, openEncryption, ownConfiguration } from "./encryption.ts";
 
 test("a file that is not there cannot be read again when it changes", async () => {
   const open = async (reload: boolean) => await openEncryption({ beneath: await memoryStore({}), on: false, given: undefined, reload, own: "/nowhere/encryption.yaml", isShared: false, serverId: "apiserver-x", clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() });
@@ -59,6 +60,34 @@ test("a file that cannot be used is counted each time and told once; the one bef
     stop.abort();
     await running;
   } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("keys that were changed while their copy could not be written are taken once it can: all is sealed anew then", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "encryption-")), own = join(directory, "encryption.yaml");
+  const stop = new AbortController(), beneath = await memoryStore(), told: unknown[] = [];
+  const key = "/registry/core/secrets/default/s", keys = ["key2", "key1"].map((name) => newKey(name, systemRandom));
+  const clock = { ...systemClock, every: (_: number, signal: AbortSignal) => systemClock.every(5, signal) };
+  const log = { ...silentLog, error: (message: string) => void told.push(message) };
+  const name = async (): Promise<string> => Buffer.from(String((await beneath.get(key))!.value["sealed"] ?? JSON.stringify((await beneath.get(key))!.value))).toString();
+  try {
+    writeFileSync(own, stringify(ownConfiguration(keys.slice(1), { enabled: true })));
+    const { store, parts } = await openEncryption({ beneath, on: true, given: undefined, reload: false, own, isShared: false, serverId: "apiserver-x", clock, random: systemRandom, log, metrics: metricsRegistry() });
+    await store.put(key, { data: {} }, 0);
+    const running = parts[0]!.run(stop.signal, () => undefined), before = await name();
+    rmSync(join(directory, "copies"), { recursive: true });
+    writeFileSync(join(directory, "copies"), ""); // as on a disk without room
+    writeFileSync(own, stringify(ownConfiguration(keys, { enabled: true })));
+    await expect.poll(() => told).toEqual(["the encryption configuration cannot be used; the one before still holds"]);
+    rmSync(join(directory, "copies"));
+    await expect.poll(name).not.toBe(before);
+    expect(readFileSync(join(directory, "copies", "encryption.yaml"), "utf8")).toBe(readFileSync(own, "utf8"));
+    expect((await store.get(key))?.value).toEqual({ data: {} });
+    stop.abort();
+    await running;
+  } finally {
+    stop.abort();
     rmSync(directory, { recursive: true });
   }
 });

@@ -108,8 +108,13 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     }
     const next = await readRules(path!, options, { metered, mayComeLater: false });
     const before = rules;
+    try {
+      if (path === own) await copyKept(kept(own)); // nothing is sealed by what could not be kept twice
+    } catch (error) {
+      closeRules(next.rules);
+      throw error;
+    }
     ({ text, rules } = next);
-    if (path === own) await copyKept(kept(own));
     meter.reloaded("success");
     meter.holds(text);
     clock.after(OLD_RULES_MS, () => closeRules(before));

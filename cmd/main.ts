@@ -44,10 +44,10 @@ const LASTING = new Set(["server", "agent", "simulate"]);
 const TOOLS = new Set(["kubectl", "ctr", "crictl"]);
 
 async function main(argv: readonly string[], invokedAs: string): Promise<number> {
-  Object.assign(process.env, straightToThisMachine(process.env));
   const tool = TOOLS.has(invokedAs) ? invokedAs : undefined;
   const name = tool ?? argv[0];
   const rest = tool ? argv : argv.slice(1);
+  if (name !== "install") Object.assign(process.env, straightToThisMachine(process.env)); // its script keeps for later what the environment says, and nothing that it does not say
   if (name === undefined || name === "help" || name === "--help" || name === "-h") {
     console.log(help());
     return name === undefined ? 2 : 0;

@@ -52,7 +52,7 @@ test("an address that the machine has not is taken, and told", async () => {
   expect([await addresses(own), await addresses("::"), told.filter(() => own !== "127.0.0.1")]).toEqual([[own], expect.anything(), []]);
   told.length = 0;
   expect(await addresses("203.0.113.9")).toEqual(["203.0.113.9"]);
-  expect(told).toEqual(["no interface of this machine to others has the address of --node-ip: they may not find the node there"]);
+  expect(told).toEqual(["no interface of this machine has the address of --node-ip: others may not find the node there"]);
 });
 
 test("a node that has chosen a family of addresses alone looks where it is", () => {

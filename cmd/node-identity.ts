@@ -8,7 +8,7 @@ import type { Log } from "../core/observe/log.ts";
 import { ensurePrivateDirectory, writeDurably } from "../core/pki/durable-file.ts";
 import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import { ensureLoneAddress } from "../node/network/lone-address.ts";
-import { chosenFamily, type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
+import { addressesElsewhere, chosenFamily, type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
 import { openNetlink } from "../node/os/netlink.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -31,9 +31,9 @@ export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { lo
   for (const text of problemsOf(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
   checkAddresses(nodeIp);
   if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
-  const addresses = nodeAddresses(nodeIp);
-  if (isAtGivenAddress({ nodeIp }) && addresses.interfaceName === undefined) log.warn("no interface of this machine to others has the address of --node-ip: they may not find the node there", { nodeIp });
-  return { name, ...addresses };
+  const elsewhere = isAtGivenAddress({ nodeIp }) ? addressesElsewhere(nodeIp) : [];
+  if (elsewhere.length > 0) log.warn("no interface of this machine has the address of --node-ip: others may not find the node there", { nodeIp: elsewhere });
+  return { name, ...nodeAddresses(nodeIp) };
 }
 
 /** Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/node/util/ips.go (parseNodeIP) */

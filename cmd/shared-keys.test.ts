@@ -29,6 +29,12 @@ test("servers that start at the same time end up with the same keys, and later o
   expect(new Set(read(a)).size).toBe(SHARED_FILES.length);
 });
 
+test("a cluster whose ranges an older server has put down as its owner wrote them takes those that are the same", async () => {
+  const { share, dir } = await cluster();
+  await share(dir(), { settings: { "cluster-cidr": "10.42.7.1/16,FD00:42::/56", "cluster-domain": "cluster.local" } });
+  await share(dir(), { settings: { "cluster-cidr": "10.42.0.0/16,fd00:42::/56", "cluster-domain": "cluster.local" } });
+});
+
 test("who does not belong to the cluster is refused, and keeps what it has", async () => {
   const { share, dir } = await cluster();
   const [first, foreign] = [dir(), dir()];

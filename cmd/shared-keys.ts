@@ -21,6 +21,7 @@ import { ensureSharedKeys, mendSharedFiles, SHARED_FILES } from "../core/pki/pki
 import { bundleName, openBundle, sealBundle, type SharedBundle } from "../core/pki/shared-bundle.ts";
 import { type Revision, type Row, type Store, StoreError } from "../storage/store.ts";
 import { ConfigError } from "./config/config.ts";
+import { canonicalText } from "./config/ranges.ts";
 
 export interface SharedKeysOptions {
   readonly store: Pick<Store, "get" | "list" | "put">;
@@ -116,9 +117,11 @@ function areWhole(files: SharedBundle["files"], random: Random): boolean {
 }
 
 function refuseOtherCluster({ files, settings: shared }: SharedBundle, { dir, given, settings, before }: SharedKeysOptions & { readonly before: SharedBundle["files"] }): void {
-  for (const [name, wanted] of Object.entries(shared))
+  for (const [name, text] of Object.entries(shared)) {
+    const wanted = canonicalText(text); // an older server has written it as its owner did
     if (settings[name] !== undefined && settings[name] !== wanted && !isOneOfBoth(name, wanted, settings[name]))
       throw new ConfigError(`--${name} is ${JSON.stringify(wanted)} on the other servers of this cluster, not ${JSON.stringify(settings[name])}`);
+  }
   for (const [name, text] of Object.entries(before))
     if (files[name] !== text && !isSucceeded(name, before, files)) throw new ConfigError(`${join(dir, name)} is not that of the cluster in the datastore: this machine was part of another one; move ${dir} away to join`);
   const hash = given === undefined ? undefined : parseJoinToken(given).caHash;

@@ -20,11 +20,11 @@ test("the file an administrator's encryption is told by goes along, sealed, and 
   const given = join(directory, "providers.yaml"), file = join(directory, "one.zst"), secret = "s".repeat(32);
   writeFileSync(given, "kind: EncryptionConfiguration # key-of-mine");
   const store = { list: async () => ({ rows: [], revision: 7, more: false }) } as never;
-  await saveBackup(await takeSnapshot({ store, paths: pathsIn(join(directory, "lost")), providerFile: given, secret, settings: {}, random: systemRandom }), file);
+  await saveBackup(await takeSnapshot({ store, paths: pathsIn(join(directory, "lost")), providerFile: given, secret, settings: { "cluster-cidr": "10.42.7.1/16" }, random: systemRandom }), file);
   expect(Bun.zstdDecompressSync(readFileSync(file)).toString()).not.toContain("key-of-mine");
   const sealed = (await inspectBackup(file)).find(KEYS_ROW) as SealedBundle;
   const paths = pathsIn(join(directory, "new"));
-  const plan = async (providerFile: string | undefined, secrets = [secret]) => await planKeys({ paths, providerFile, sealed, secrets, stamp: "then", settings: {} });
+  const plan = async (providerFile: string | undefined, secrets = [secret]) => await planKeys({ paths, providerFile, sealed, secrets, stamp: "then", settings: { "cluster-cidr": "10.42.0.0/16" } });
   await expect(plan(given, ["another"])).rejects.toThrow("--token must be the one that the snapshot's cluster had then");
   expect((await plan(given, ["another", secret])).told).toContain("the cluster's keys"); // it has been given another one since
   expect((await plan(given)).flags).toEqual([]); // this server has it

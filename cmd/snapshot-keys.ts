@@ -9,6 +9,7 @@ import { writeDurably } from "../core/pki/durable-file.ts";
 import { formatJoinToken } from "../core/pki/join-token.ts";
 import { openBundle, type SealedBundle, type SharedBundle } from "../core/pki/shared-bundle.ts";
 import { ConfigError } from "./config/config.ts";
+import { canonicalText } from "./config/ranges.ts";
 import type { Paths } from "./paths.ts";
 import { readSharedFiles, writeSharedFiles } from "./shared-keys.ts";
 import { freePath } from "./snapshot-files.ts";
@@ -52,7 +53,7 @@ export async function planKeys({ paths, providerFile, sealed, secrets, stamp, se
   const ownProviders = providers === undefined || (providerFile !== undefined && (await fileText(providerFile)) === providers);
   return {
     told: missing ? `the cluster's keys are restored to ${paths.tls}` : "the cluster's keys were there",
-    flags: Object.entries(shared).filter(([name, value]) => settings[name] !== value).map(([name, value]) => `--${name} ${value}`).concat(ownProviders ? [] : [`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]),
+    flags: Object.entries(shared).filter(([name, value]) => settings[name] !== canonicalText(value)).map(([name, value]) => `--${name} ${value}`).concat(ownProviders ? [] : [`--kube-apiserver-arg encryption-provider-config=${paths.restoredProviders}`]),
     async apply() {
       await writeSharedFiles(paths.tls, files);
       const ca = files[CA_FILE];

@@ -13,6 +13,7 @@ import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
+import { withOwnAddresses } from "./config/ranges.ts";
 import { forgetEtcd } from "./datastore-place.ts";
 import { type Paths, paths as pathsIn } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
@@ -59,7 +60,7 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
       if (settings.datastoreEndpoint !== undefined) throw new ConfigError("this server keeps its objects in etcd (--datastore-endpoint): restore etcd with its own tools; a snapshot becomes a store of a server without etcd");
       return await restore(words, {
         paths, directory, given: givenToken({ token: flags["token"], tokenFile: flags["token-file"] }), keepKeys: flags["keep-keys"] === true,
-        providerFile: apiServerArgs(settings.kubeApiserverArg).text("encryption-provider-config"), settings: criticalSettings(settings),
+        providerFile: apiServerArgs(settings.kubeApiserverArg).text("encryption-provider-config"), settings: criticalSettings(withOwnAddresses(settings)),
       });
     }
   }

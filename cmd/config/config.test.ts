@@ -82,6 +82,14 @@ test("to advertise all addresses is to advertise the node's", () => {
   expect(["0.0.0.0", "::", "192.0.2.7"].map(advertised)).toEqual([undefined, undefined, "192.0.2.7"]);
 });
 
+test("addresses and ranges are taken however they are written, and what is none is left as it is", () => {
+  const { clusterCidr, serviceCidr, clusterDns, advertiseAddress } = withOwnAddresses(loadSettings("server", {
+    ...nothing, argv: ["--cluster-cidr", "10.42.7.1/16, FD00:42:0::/56", "--service-cidr", " FD00:43:0::5/112,banana", "--cluster-dns", "FD00:43::0:A", "--advertise-address", "FD00:0::1"],
+  }));
+  expect({ clusterCidr, serviceCidr, clusterDns, advertiseAddress }).toEqual({ clusterCidr: "10.42.0.0/16,fd00:42::/56", serviceCidr: "fd00:43::/112,banana", clusterDns: "fd00:43::a", advertiseAddress: "fd00::1" });
+  expect(withOwnAddresses(loadSettings("server", nothing))).toEqual(loadSettings("server", nothing));
+});
+
 test("pods reach a server whose address is of their Services' first family", () => {
   const reached = (address: string, ...argv: string[]) => isOfServicesFamily(loadSettings("server", { ...nothing, argv }), address);
   expect([reached("192.0.2.1"), reached("2001:db8::1"), reached("2001:db8::1", "--service-cidr", "fd00:43::/112,10.43.0.0/16")]).toEqual([true, false, true]);

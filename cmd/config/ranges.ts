@@ -1,5 +1,5 @@
 /** The address ranges of a cluster, checked before anything is started with them. */
-import { cidrContains, cidrSize, cidrsOverlap, formatIp, nthAddress, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, cidrSize, cidrsOverlap, formatCidr, formatIp, nthAddress, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { dns1123Subdomain, dns1123SubdomainWithUnderscore, wildcardDns1123Subdomain } from "../../core/api/meta/names.ts";
 import { ConfigError } from "./config.ts";
 import { FLAGS, type Settings } from "./flags.ts";
@@ -8,17 +8,34 @@ const DNS_DEFAULT = FLAGS.find((flag) => flag.name === "cluster-dns")?.default;
 /** Which address of the Services the DNS has in every cluster whose owner did not choose another. */
 const DNS_NTH = 10n;
 
-/** With what follows from the addresses that were given, and from those that stand for the machine's own. */
-export function withOwnAddresses(settings: Settings): Settings { return withAdvertised(withClusterDns(settings)); }
+/**
+ * Addresses and ranges as Kubernetes writes them, whatever way the owner did (objects made of them are refused in any other), with what follows from them, and from those that stand for the machine's
+ * own. What is none is left for checkRanges to tell.
+ */
+export function withOwnAddresses(settings: Settings): Settings {
+  const { clusterCidr, serviceCidr, clusterDns, advertiseAddress } = settings;
+  return withAdvertised(withClusterDns(Object.freeze({
+    ...settings, clusterCidr: canonicalText(clusterCidr), serviceCidr: canonicalText(serviceCidr), clusterDns: canonicalText(clusterDns),
+    ...(advertiseAddress !== undefined && { advertiseAddress: canonicalText(advertiseAddress) }),
+  })));
+}
 
 /** All addresses are none that others could be told: the node's is meant. Source: kubernetes v1.36 pkg/controlplane/apiserver/options/options.go (Complete) */
 function withAdvertised(settings: Settings): Settings {
   return parseIp(settings.advertiseAddress ?? "")?.value === 0n ? Object.freeze({ ...settings, advertiseAddress: undefined }) : settings;
 }
 
+/** Of addresses and ranges between commas; what is neither stays as it is. */
+export function canonicalText(text: string): string {
+  return text.split(",").map((part) => {
+    const ip = parseIp(part.trim()), cidr = parseCidr(part.trim());
+    return ip ? formatIp(ip) : cidr ? formatCidr(cidr) : part;
+  }).join(",");
+}
+
 /** With another range of Services alone, the DNS goes with it. */
 function withClusterDns(settings: Settings): Settings {
-  const range = parseCidr(settings.serviceCidr.split(",")[0]!.trim()), dns = parseIp(settings.clusterDns);
+  const range = parseCidr(settings.serviceCidr.split(",")[0]!), dns = parseIp(settings.clusterDns);
   if (settings.clusterDns !== DNS_DEFAULT || !range || !dns || cidrContains(range, dns) || cidrSize(range) <= DNS_NTH) return settings;
   return Object.freeze({ ...settings, clusterDns: formatIp(nthAddress(range, DNS_NTH)) });
 }

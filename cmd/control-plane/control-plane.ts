@@ -27,6 +27,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
+import { hostPort } from "../../core/net/dial-tcp.ts";
 import { proxyDialers } from "../../core/net/dial-through.ts";
 import { environmentProxy } from "../../core/net/environment-proxy.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
@@ -132,7 +133,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const serviceCidr = parseCidr(settings.serviceCidr.split(",")[0]!)!; // of the primary family
   const apiServiceIp = formatIp(nthAddress(serviceCidr, 1n));
   const advertise = { address: settings.advertiseAddress ?? node.ips[0]!, port: settings.httpsListenPort };
-  const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
+  const host = hostPort(advertise.address, advertise.port), url = `https://${host}`;
   const args = apiServerArgs(settings.kubeApiserverArg);
   applyMetricsSettings(args, metrics);
   const gates = checkedGates(args, log);
@@ -228,7 +229,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: serverPaths({
-      settings, directory: paths.executables, url, advertise, registry, aggregation, checks, cbor, profiling, debug, podResources, explainer, snapshots,
+      settings, directory: paths.executables, url, host, registry, aggregation, checks, cbor, profiling, debug, podResources, explainer, snapshots,
       fairness: fairness.paths, identity: identity.paths, clock, metrics,
     }),
     special: specialHandlers({

@@ -48,7 +48,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
         of: () => bundle("server-ca") + bundle("client-ca"),
         write: async (signal) => {
           const changed = await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
-          for (const { name, before, now } of changed) log.warn("a setting that all nodes share is another than the cluster had", { setting: `--${name}`, before, now, consequence: afterChange(name) });
+          for (const { name, before, now } of changed) log.warn("a setting that all nodes share is another than the cluster had", { setting: `--${name}`, before, now, ...(afterChange(name) && { consequence: afterChange(name) }) });
         },
       };
       await untilMade({ clock, log, ready }, signal, async () => {

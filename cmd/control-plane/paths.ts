@@ -24,9 +24,10 @@ interface Options {
   readonly settings: Settings;
   /** Of executables that machines of other kinds are given. */
   readonly directory: string;
-  /** https://address:port of this server, and its parts. */
+  /** `https://${host}` */
   readonly url: string;
-  readonly advertise: { readonly address: string; readonly port: number };
+  /** address:port of this server, as URLs have it. */
+  readonly host: string;
   readonly registry: Registry;
   readonly aggregation: Aggregation;
   readonly checks: readonly HealthCheck[];
@@ -44,7 +45,7 @@ interface Options {
 }
 
 /** The first that knows a path answers. */
-export function serverPaths({ settings, directory, url, advertise, registry, aggregation, checks, cbor, profiling, debug, podResources, explainer, snapshots, fairness, identity, clock, metrics }: Options): readonly PathHandler[] {
+export function serverPaths({ settings, directory, url, host, registry, aggregation, checks, cbor, profiling, debug, podResources, explainer, snapshots, fairness, identity, clock, metrics }: Options): readonly PathHandler[] {
   const resetting = { canReset: profiling };
   const statusPaths = ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"];
   return [
@@ -53,7 +54,7 @@ export function serverPaths({ settings, directory, url, advertise, registry, agg
     versionPath(versionInfo()),
     metricsPath(metrics, resetting),
     podResources,
-    discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+    discoveryPaths(registry, host, aggregation),
     openApiPaths({ clock, registry, version: apiVersion(), cbor, descriptions: loadDescriptions, foreign: aggregation }),
     ...fairness,
     indexPaths({ registry, foreign: aggregation, checks }),

@@ -22,9 +22,10 @@ export function podResources({ spec }: Readonly<Pod>, which: "requests" | "limit
       addTo(total, own);
       addTo(sidecars, own);
     }
-    const running = new Map(sidecar ? sidecars : own); // amounts are written as the container's own
-    if (!sidecar) addTo(running, sidecars);
-    for (const [name, quantity] of running) largest.set(name, maxQuantity(largest.get(name) ?? quantity, quantity));
+    for (const [name, quantity] of own) { // of what others ask for the sidecars so far have raised it already
+      const beside = sidecars.get(name), running = sidecar ? beside! : beside ? addQuantity(quantity, beside) : quantity; // amounts are written as the container's own
+      largest.set(name, maxQuantity(largest.get(name) ?? running, running));
+    }
   }
   for (const [name, quantity] of largest) total.set(name, maxQuantity(total.get(name) ?? quantity, quantity));
   for (const [name, quantity] of Object.entries(spec.resources?.[which] ?? {})) if (POD_LEVEL.has(name)) total.set(name, parseQuantity(String(quantity)));

@@ -13,7 +13,7 @@ import { parseJson } from "../api/codec/json.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { isResource } from "./refuse.ts";
-import { isTolerated, mergeTolerations } from "./runtime-class.ts";
+import { isTolerated, mergeTolerations } from "./merge-tolerations.ts";
 
 const DEFAULTS_ANNOTATION = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const ALLOWED_ANNOTATION = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";

@@ -5,17 +5,19 @@ import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { LimitRange, Node, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import type { RuntimeClass } from "../api/gen/node.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
-import { LIMIT_RANGES, PRIORITY_CLASSES } from "../client/resources.ts";
+import { lookup } from "../client/lookup.ts";
+import { LIMIT_RANGES, NODES, PRIORITY_CLASSES } from "../client/resources.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { alwaysPullImages } from "./always-pull-images.ts";
 import { defaultTolerationSeconds } from "./default-toleration-seconds.ts";
 import { limitRanger } from "./limit-ranger.ts";
+import { mergeTolerations } from "./merge-tolerations.ts";
 import { nodeDeclaredFeatureValidator } from "./node-declared-features.ts";
 import { podResizeValidator } from "./pod-resize-validator.ts";
 import { podTopologyLabels } from "./pod-topology-labels.ts";
 import { priorityAdmission } from "./priority.ts";
-import { mergeTolerations, runtimeClassAdmission } from "./runtime-class.ts";
+import { runtimeClassAdmission } from "./runtime-class.ts";
 import { serviceAccountAdmission } from "./service-account.ts";
 
 const { client } = fakeApi();
@@ -206,6 +208,16 @@ describe("RuntimeClass", () => {
     expect(mergeTolerations([{ operator: "Exists" }], [{ key: "a", operator: "Exists" }])).toEqual([{ operator: "Exists" }]);
     expect(mergeTolerations([{ key: "a", operator: "Exists" }], [{ key: "b", operator: "Exists" }])).toHaveLength(2);
   });
+
+  test("one that lasts for ever is not dropped for one of no seconds", () => {
+    const [never, ever] = [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 0 } as const, { key: "a", operator: "Exists", effect: "NoExecute" } as const];
+    expect([mergeTolerations([never], [ever]), mergeTolerations([ever], [never])]).toEqual([[ever], [ever]]);
+  });
+
+  test("of many, each is known by what it is for", { timeout: 5_000 }, () => {
+    const many = Array.from({ length: 20_000 }, (_, i) => ({ key: `k${i % 10_000}`, operator: "Equal", value: `v${i % 10_000}`, effect: "NoExecute", tolerationSeconds: i }) as const);
+    expect(mergeTolerations(many, [])).toEqual(many.slice(10_000));
+  });
 });
 
 describe("LimitRanger", () => {
@@ -269,6 +281,12 @@ describe("what a pod learns of its node", () => {
     const object = pod({ nodeName: "node-1" }, { labels: { app: "web" } });
     await runPlugin(podTopologyLabels({ nodes }), create(object));
     expect(object.metadata.labels).toEqual({ "app": "web", "topology.kubernetes.io/zone": "z1", "topology.kubernetes.io/region": "r1" });
+  });
+
+  test("PodTopologyLabels: what is no name of a node is left to who validates it", async () => {
+    const asked = podTopologyLabels({ nodes: lookup(nodes, client.resource(NODES)) });
+    const binding = { apiVersion: "v1", kind: "Binding", metadata: { name: "web" }, target: { kind: "Node", name: ".." } };
+    expect([await runPlugin(asked, create(pod({ nodeName: "a/b" }))), await runPlugin(asked, admissionRequest({ resource: "pods/binding", object: binding }))]).toEqual(["ok", "ok"]);
   });
 
   test.each([

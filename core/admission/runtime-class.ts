@@ -1,15 +1,16 @@
 /**
  * RuntimeClass: the class must exist; its overhead, node selector and tolerations become the pod's.
  *
- * Source: kubernetes v1.36 plugin/pkg/admission/runtimeclass/admission.go, pkg/util/tolerations
+ * Source: kubernetes v1.36 plugin/pkg/admission/runtimeclass/admission.go
  */
-import type { Pod, Toleration } from "../api/gen/core.v1.ts";
+import type { Pod } from "../api/gen/core.v1.ts";
 import type { RuntimeClass } from "../api/gen/node.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { compareQuantities } from "../api/meta/quantity.ts";
 import type { Lookup } from "../client/lookup.ts";
+import { mergeTolerations } from "./merge-tolerations.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
-import { isResource, refusal, sameValue } from "./refuse.ts";
+import { isResource, refusal } from "./refuse.ts";
 
 type Resources = Readonly<Record<string, string>> | undefined;
 
@@ -60,27 +61,4 @@ function mismatch(request: AdmissionRequest): Error { return refusal(request, "p
 
 function sameResources(a: Resources = {}, b: Resources = {}): boolean {
   return Object.keys(a).length === Object.keys(b).length && Object.entries(a).every(([name, quantity]) => b[name] !== undefined && compareQuantities(String(quantity), String(b[name])) === 0);
-}
-
-/** Without those that another one includes. */
-export function mergeTolerations(first: readonly Toleration[], second: readonly Toleration[]): Toleration[] {
-  const all = [...first, ...second];
-  const merged: Toleration[] = [];
-  for (const [i, toleration] of all.entries()) {
-    if (merged.some((kept) => isTolerated(kept, toleration))) continue;
-    if (all.slice(i + 1).some((later) => !sameValue(later, toleration) && isTolerated(later, toleration))) continue;
-    merged.push({ ...toleration });
-  }
-  return merged;
-}
-
-/** Whether `whole` tolerates all that `part` does. */
-export function isTolerated(whole: Toleration, part: Toleration): boolean {
-  if (sameValue(whole, part)) return true;
-  const exists = whole.operator === "Exists";
-  if ((part.key ?? "") !== (whole.key ?? "") && !((whole.key ?? "") === "" && exists)) return false;
-  if ((whole.effect ?? "") !== "" && whole.effect !== part.effect) return false;
-  if (whole.effect === "NoExecute" && whole.tolerationSeconds != null && (part.tolerationSeconds == null || part.tolerationSeconds > whole.tolerationSeconds)) return false;
-  if (exists) return true;
-  return (whole.operator ?? "Equal") === "Equal" && part.operator === "Equal" && (part.value ?? "") === (whole.value ?? "");
 }

@@ -161,6 +161,7 @@ describe("requests that are refused", () => {
     [bound("Pod", "gone"), {}, "web", 'pods "gone" not found'],
     [bound("Pod", "other"), {}, "web", 'cannot bind token for serviceaccount "web" to pod running with different serviceaccount name.'],
     [bound("Pod", "web-0", "pod-9"), {}, "web", 'Operation cannot be fulfilled on Pod "web-0": the UID in the bound object reference (pod-9) does not match the UID in record. The object might have been deleted and then recreated'],
+    [bound("Pod", ""), {}, "web", "Name parameter required."], [bound("Node", "a/b"), {}, "web", `Name parameter invalid: "a/b": may not contain '/'`],
     [bound("ConfigMap", "x"), {}, "web", "cannot bind token to object of type /v1, Kind=ConfigMap"],
   ])("%j %j %s", async (spec, metadata, name, message) => {
     await expect(world().request(spec, metadata, name)).rejects.toThrow(message);

@@ -10,6 +10,7 @@ import type { Node, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import { type FieldError, invalid as invalidField } from "../api/meta/field-error.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { formatGvk, type GroupVersionKind, gvkOf } from "../api/meta/gvk.ts";
+import { checkNameParameter } from "../api/meta/name-parameter.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { badRequest, conflict, internalError, invalid, notFound } from "../api/meta/status-error.ts";
 import { type Clock, timestamp } from "../lifecycle/clock.ts";
@@ -141,7 +142,7 @@ async function boundTo(
   const gvk = boundKind(reference);
   const name = reference.name ?? "";
   const isKnown = gvk.group === "" && ["Pod", "Node", "Secret"].includes(gvk.kind);
-  if (isKnown && name === "") throw badRequest("Name parameter required.");
+  if (isKnown) checkNameParameter(name);
   const check = <T extends ApiObject>(object: Readonly<T> | undefined, resource: string): Readonly<T> => {
     if (!object) throw notFound({ group: "", resource }, name);
     return object;

@@ -9,7 +9,7 @@
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef } from "../api/gen/rbac.v1.ts";
 import { aggregate } from "../api/meta/aggregate.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
-import { pathSegmentName } from "../api/meta/names.ts";
+import { checkNameParameter } from "../api/meta/name-parameter.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { badRequest, forbidden, notFound, statusError, StatusError } from "../api/meta/status-error.ts";
 import { askedOf } from "../api/request/attributes.ts";
@@ -85,9 +85,7 @@ export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver, 
   function rulesOf(ref: RoleRef, { namespace, resource }: Pick<EscalationCheck, "namespace" | "resource">): readonly Rule[] {
     if (ref.kind !== "Role" && ref.kind !== "ClusterRole") throw statusError({ code: 500, reason: "", message: `unsupported role reference kind: ${goQuote(ref.kind)}` });
     if (ref.kind === "Role" && namespace === "") throw badRequest("Namespace parameter required.");
-    if (!ref.name) throw badRequest("Name parameter required.");
-    const problems = pathSegmentName(ref.name);
-    if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(ref.name)}: ${problems.join(";")}`);
+    checkNameParameter(ref.name);
     try {
       return resolver.rulesOfRef(ref, namespace);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as tls from "node:tls";
@@ -184,6 +184,30 @@ describe("an authority that is replaced while the server runs", () => {
     expect(await pki.renew()).toEqual(["server-ca", SERVING_NAME, "serving-kubelet"]);
     expect(signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate)).toBe(next);
     expect(new X509Certificate(pki.leaf(SERVING_NAME).certificatePem).verify(new X509Certificate(next).publicKey)).toBe(true);
+  });
+
+  test("is told of, and copied once it can be, although its copy could not be written", async () => {
+    const pki = await open(clockAt("2026-07-01T00:00:00Z"));
+    const before = pki.authority("server-ca").bundlePem;
+    rmSync(join(dir, "copies"), { recursive: true });
+    writeFileSync(join(dir, "copies"), ""); // as on a disk without room
+    const next = await replace("server-ca", [before]);
+    const told = await pki.renew().catch(() => []);
+    rmSync(join(dir, "copies"));
+    expect([...told, ...await pki.renew()]).toEqual(["server-ca"]);
+    expect(readFileSync(join(dir, "copies", "server-ca.crt"), "utf8")).toBe(next + before);
+    expect(await pki.renew()).toEqual([]);
+  });
+
+  test("is told of although a certificate could not be written then", async () => {
+    const pki = await open(clockAt("2026-07-01T00:00:00Z"));
+    await replace("client-ca", [pki.authority("client-ca").bundlePem]);
+    const blocked = join(dir, "client-admin.key.next");
+    rmSync(join(dir, "client-admin.crt"));
+    mkdirSync(blocked); // nothing is written there
+    await expect(pki.renew()).rejects.toThrow();
+    rmSync(blocked, { recursive: true });
+    expect(await pki.renew()).toEqual(["client-ca", ADMIN.name]);
   });
 
   test("is left alone while its key is another one, which is told once", async () => {

@@ -103,44 +103,59 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
   const authorities = new Map(shared.authorities);
   const leaves = new Map<string, Leaf>();
   const texts = new Map<AuthorityName, string>(); // as last read
+  const uncopied = new Set<AuthorityName>();
+  let renewed: string[] = []; // of which nobody has been told: what fails after them does not take them back
 
-  async function ensure(spec: LeafSpec): Promise<string[]> {
+  async function ensure(spec: LeafSpec): Promise<void> {
     const { leaf, issued, reason } = await ensureLeaf(spec, { dir, authority: authorities.get(spec.authority)!, clock, releasedMs });
     leaves.set(spec.name, leaf);
-    if (issued) log.info("certificate issued", { name: spec.name, reason, notAfter: new Date(leaf.certificate.notAfterMs).toISOString() });
-    return issued ? [spec.name] : [];
+    if (!issued) return;
+    renewed.push(spec.name);
+    log.info("certificate issued", { name: spec.name, reason, notAfter: new Date(leaf.certificate.notAfterMs).toISOString() });
   }
 
-  /** True if it is another one now. */
-  async function takeReplaced(name: AuthorityName): Promise<boolean> {
+  async function takeReplaced(name: AuthorityName): Promise<void> {
     const [bundlePem = "", privateKeyPem = ""] = await Promise.all([fileText(join(dir, `${name}.crt`)), fileText(join(dir, `${name}.key`))]);
     const text = bundlePem + privateKeyPem, before = texts.get(name);
     texts.set(name, text);
-    if (before === undefined || before === text) return false;
+    if (before === undefined || before === text) return;
     try {
       const found = authority(bundlePem, privateKeyPem, random);
-      if (found.bundlePem === authorities.get(name)!.bundlePem) return false;
+      if (found.bundlePem === authorities.get(name)!.bundlePem) return;
       authorities.set(name, found);
     } catch (error) {
-      log.error("a certificate authority that was replaced cannot be used; the one before still holds", { name, error }); // it may be half written yet
-      return false;
+      return log.error("a certificate authority that was replaced cannot be used; the one before still holds", { name, error }); // it may be half written yet
     }
-    await copyKept(filesOf(dir, name));
+    renewed.push(name);
+    uncopied.add(name);
     log.info("a certificate authority was replaced", { name, trusted: authorities.get(name)!.bundle.map(({ subject }) => subject.commonName) });
-    return true;
+  }
+
+  /** On a full disk the next look tries again. */
+  async function copyReplaced(): Promise<void> {
+    for (const name of uncopied) {
+      try {
+        await copyKept(filesOf(dir, name));
+        uncopied.delete(name);
+      } catch (error) {
+        log.error("a certificate authority that was replaced cannot be kept twice yet", { name, error });
+      }
+    }
   }
 
   async function renew(): Promise<string[]> {
-    const issued: string[] = [];
-    for (const name of AUTHORITY_NAMES) if (await takeReplaced(name)) issued.push(name);
+    for (const name of AUTHORITY_NAMES) await takeReplaced(name);
+    await copyReplaced();
     for (const [name, { certificate }] of authorities) {
       const leftMs = certificate.notAfterMs - clock.nowMs();
       const notAfter = new Date(certificate.notAfterMs).toISOString();
       if (leftMs < 0) log.error("a certificate authority has expired by this machine's clock, nobody is let in any more: set the clock right, or put another certificate of its key, or another authority, in its place", { name, dir, notAfter });
       else if (leftMs < RENEW_BEFORE_MS) log.warn("certificate authority expires", { name, notAfter });
     }
-    for (const spec of serverLeaves(names())) issued.push(...await ensure(spec));
-    return issued;
+    for (const spec of serverLeaves(names())) await ensure(spec);
+    const all = renewed;
+    renewed = [];
+    return all;
   }
 
   await renew();

@@ -57,6 +57,12 @@ test("sidecars count with what runs after them, other init containers only while
   expect(podRequests(pod("p", { initContainers: [init("300m", "Always")] }))["cpu"]).toBe(800);
 });
 
+test("what many sidecars ask for, each something else, is added up in time that grows with how many there are", { timeout: 5_000 }, () => {
+  const initContainers = Array.from({ length: 15_000 }, (_, i) => ({ name: `c${i}`, image: "i", restartPolicy: "Always" as const, resources: { requests: { [`a.b/${i}`]: "2" } } }));
+  const requests = podRequests(pod("p", { initContainers }));
+  expect([requests["a.b/0"], requests["a.b/14999"]]).toEqual([2, 2]);
+});
+
 const deferred = { type: "PodResizePending", status: "True" as const, reason: "Deferred" }, infeasible = { ...deferred, reason: "Infeasible" };
 const resized = (cpu: string, status: unknown, more: object = {}): number | undefined => podRequests(pod("p", { cpu, nodeName: "a", status: status as NonNullable<Pod["status"]>, ...more }))["cpu"];
 

@@ -30,12 +30,8 @@ export function podRequests({ spec, status }: Readonly<Pod>, missing: Requests =
     if (isSidecar) {
       add(running, own);
       add(sidecars, own);
-      raise(starting, sidecars);
-    } else {
-      const together = { ...sidecars };
-      add(together, own);
-      raise(starting, together);
     }
+    for (const name in own) starting[name] = Math.max(starting[name] ?? 0, (sidecars[name] ?? 0) + (isSidecar ? 0 : own[name]!)); // of what others ask for the sidecars so far have raised it already
   }
   raise(running, starting);
   const whole = effective(amounts(spec.resources?.requests), held, infeasible);

@@ -119,15 +119,16 @@ test("a setting that all nodes share and that is another than the cluster had is
 
 test("where pods look for names and nobody answers is told: a Service keeps the address it was made with", async () => {
   await using api = await apiServer();
+  const ofSix = { client: { resource: () => ({ get: () => Promise.resolve({ metadata: {}, spec: { clusterIPs: ["fd00:43::a"] } }) }) } as unknown as typeof api.client };
   await ensureBootstrapObjects(api.client, { ...OPTIONS, clusterDns: "10.43.0.10" }, api.signal);
-  const toldWith = async (clusterDns: string | undefined) => {
+  const toldWith = async (clusterDns: string | undefined, { client }: Pick<typeof api, "client"> = api) => {
     const told: string[] = [];
     const clock = { ...systemClock, async *every() {} } as unknown as typeof systemClock;
     const log = { ...silentLog, error: (message: string) => void told.push(message) };
-    await standingObjects({ client: api.client, clock, log, options: { ...OPTIONS, clusterDns }, recorder: { event: ({ metadata }: never, type, reason) => void told.push(`${(metadata as { name: string }).name} ${type} ${reason}`) } }).run(api.signal, () => undefined);
+    await standingObjects({ client, clock, log, options: { ...OPTIONS, clusterDns }, recorder: { event: ({ metadata }: never, type, reason) => void told.push(`${(metadata as { name: string }).name} ${type} ${reason}`) } }).run(api.signal, () => undefined);
     return told;
   };
-  expect([await toldWith("10.43.0.10"), await toldWith(undefined)]).toEqual([[], []]);
+  expect([await toldWith("10.43.0.10"), await toldWith(undefined), await toldWith("FD00:43:0::0:a", ofSix)]).toEqual([[], [], []]);
   expect(await toldWith("10.43.0.53")).toEqual(["pods that start now have names answered by nobody: their DNS is not at the address of the Service kube-dns", "kube-dns Warning ClusterDNSInconsistent"]);
 });
 

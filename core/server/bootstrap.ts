@@ -16,6 +16,7 @@ import type { Client, ResourceRef } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
+import { parseIp } from "../net/cidr.ts";
 import type { Log } from "../observe/log.ts";
 
 export interface BootstrapOptions extends Believed {
@@ -133,7 +134,8 @@ async function tellOtherDns(client: Client, { options: { clusterDns }, log, reco
   const { metadata: { name, namespace } } = dnsService(clusterDns);
   const service = await client.resource(services).get({ metadata: { name: name!, namespace } }, { signal });
   const addresses = service.spec?.clusterIPs ?? [];
-  if (addresses.length === 0 || addresses.includes(clusterDns)) return;
+  const wanted = parseIp(clusterDns)?.value;
+  if (addresses.length === 0 || addresses.some((address) => parseIp(address)?.value === wanted)) return;
   const remedy = "give the server the --cluster-dns and --service-cidr of before; or, within that range, delete the Service kube-dns, start the server anew, and then all pods";
   log.error("pods that start now have names answered by nobody: their DNS is not at the address of the Service kube-dns", { clusterDns, service: addresses, remedy });
   recorder?.event(service, "Warning", "ClusterDNSInconsistent", `The Service has ${addresses.join(", ")} and pods are told ${clusterDns}: ${remedy}`);

@@ -163,10 +163,11 @@ requested_args() {
   for word in "$@"; do printf '%s ' "$(quote "$word")"; done
 }
 
-# CORACLE_* and the proxies' variables, one NAME='value' a line: systemd and sh read that alike. Names with a line break in their value are left out by env's own format.
+# CORACLE_* and the proxies' variables, one NAME='value' a line: systemd and sh read that alike.
 requested_env() {
   env | sed -n 's/^\(CORACLE_[A-Z0-9_]*\|\(CONTAINERD_\)\?\(HTTP_PROXY\|HTTPS_PROXY\|NO_PROXY\)\|http_proxy\|https_proxy\|no_proxy\)=.*/\1/p' | sort -u | while read -r name; do
     case $name in CORACLE_DEBIAN_MIRROR | CORACLE_ACCEPT_VERSIONS) continue ;; esac # for the build
+    eval "[ -n \"\${$name+set}\" ]" || continue # a line of another's value
     eval "value=\$$name"
     [ "$name" != CORACLE_URL ] || name=CORACLE_SERVER
     # shellcheck disable=SC2154 # set by eval
@@ -174,11 +175,11 @@ requested_env() {
   done
 }
 
-# The lines of the installation's file, but for names that are set anew.
+# The lines of the installation's file, but for names that are set anew, in small letters or in capitals: of two that differ, the service would go by one that is not of now.
 with_those_before() {
   before=$ENV_FILE
   [ -f "$before" ] || before=/dev/null
-  printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[$1]; lines[++n] = $0 } next } $0 != "" && !($1 in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
+  printf '%s\n' "$1" | awk -F= 'NR == FNR { if ($0 != "") { names[toupper($1)]; lines[++n] = $0 } next } $0 != "" && !(toupper($1) in names) { print } END { for (i = 1; i <= n; i++) print lines[i] }' - "$before"
 }
 
 # check_settings ENVIRONMENT ARGS: what runs is not stopped for settings with which it would not start again, and they do not take the place of those with which it would. In an image, what they

@@ -80,6 +80,24 @@ sh installers/linux/install.sh --node-name after >/dev/null; sort "$1/synced" | 
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("a supervisor that is told to stop as it starts coracle does", () => {
+  const out = onMachine(`
+INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh >/dev/null
+printf '#!/bin/sh\nkill "$(cat /run/coracle-supervisor.pid)"; exec /bin/date "$@"\n' >/usr/local/bin/date; chmod +x /usr/local/bin/date
+/usr/local/lib/coracle/service start 2>/dev/null || true
+for _ in $(seq 200); do [ -e /run/coracle-supervisor.pid ] || break; sleep 0.1; done; ls /run/coracle-supervisor.pid 2>/dev/null || true; ps -eo args | grep '[c]oracle server' || echo none`);
+  expect(out.trimEnd()).toBe("none");
+}, 300_000);
+
+test.skipIf(!canOverlay)("a variable whose value has lines that look like ours is none of ours", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle DOTENV='first
+CORACLE_OTHER=1
+http_proxy=2'
+CORACLE_TOKEN=secret sh installers/linux/install.sh >/dev/null || echo "ended with $?"; cat /etc/coracle/coracle.env`);
+  expect(out.trimEnd().split("\n")).toEqual(["CORACLE_TOKEN='secret'"]);
+}, 300_000);
+
 test.skipIf(!canOverlay)("of two installers at once the second says so and changes nothing; one that was killed is not waited for", () => {
   const out = onMachine(`
 export INSTALL_CORACLE_SKIP_START=true INSTALL_CORACLE_BINARY=$1/coracle
@@ -273,6 +291,7 @@ test.skipIf(!canOverlay)("proxies in who upgrades' environment are no other sett
 export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
 install() { echo "== $*"; env "$@" sh installers/linux/install.sh 2>&1 | grep -E 'keeping|agent' || true; cat /etc/coracle/coracle.args /etc/coracle/coracle.env; }
 install CORACLE_URL=https://10.0.0.1:6443 CORACLE_TOKEN=abc HTTPS_PROXY=http://old CONTAINERD_NO_PROXY=x
+install https_proxy=http://newer
 install HTTPS_PROXY=http://new NO_PROXY=y
 install PATH="$PATH"
 install CORACLE_NODE_LABEL=a=b
@@ -281,7 +300,7 @@ install INSTALL_CORACLE_EXEC=server
   const before = "'agent' \nCONTAINERD_NO_PROXY='x'\nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n";
   const keeping = "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args\n", after = `${before}HTTPS_PROXY='http://new'\nNO_PROXY='y'\n`;
   expect(out.split(/^== .*\n/m).slice(1)).toEqual([
-    expect.stringContaining("HTTPS_PROXY='http://old'\n"), keeping + after, keeping + after,
+    expect.stringContaining("HTTPS_PROXY='http://old'\n"), `${keeping}${before}https_proxy='http://newer'\n`, keeping + after, keeping + after,
     `[coracle] this machine is an agent: say of which server with these settings, or that it is to be a server: INSTALL_CORACLE_EXEC=server\n${after}`, "'server' \n\n",
   ]);
 }, 300_000);

@@ -55,16 +55,24 @@ trim_log_while() {
   done
 }
 
+# As long as it is a copy of ours, which has yet to become another program, a signal may be lost on it.
+end_child() {
+  [ -n "$child" ] || return 0
+  while tr '\0' ' ' <"/proc/$child/cmdline" 2>/dev/null | grep -q "service supervise"; do :; done
+  kill "$child" 2>/dev/null || true
+}
+
 supervise() {
   echo $$ >"$SUPERVISOR_FILE"
   child='' stopping='' delay=1
-  trap 'stopping=yes; [ -z "$child" ] || kill "$child" 2>/dev/null || true' TERM INT
+  trap 'stopping=yes; end_child' TERM INT
   trim_log_while $$ &
   trimmer=$!
   while [ -z "$stopping" ]; do
     started=$(date +%s)
     "$0" become &
     child=$!
+    [ -z "$stopping" ] || end_child # told so before there was one
     echo "$child" >"$PID_FILE"
     status=0
     wait "$child" || status=$?

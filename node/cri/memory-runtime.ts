@@ -17,6 +17,8 @@ export interface MemoryRuntime extends Cri {
   exec: (container: string, command: readonly string[]) => number;
   /** Images that are there. Others cannot be pulled. */
   readonly images: Set<string>;
+  /** Something is said to have happened to the pod of that name, and has not. */
+  tellAgain(pod: string): void;
   running(): string[];
   /** The limits of the container of that name. */
   resources(name: string): LinuxContainerResources | undefined;
@@ -206,6 +208,7 @@ export function memoryRuntime({ nowMs }: { readonly nowMs: () => number }): Memo
     exit(name, exitCode, reason = exitCode === 0 ? "Completed" : "Error") {
       for (const [id, { status }] of things) if (status.metadata?.name === name) end(id, exitCode, reason);
     },
+    tellAgain(pod) { for (const [id, { config }] of boxes) if (config.metadata?.name === pod) tell(id, id, "CONTAINER_STARTED_EVENT"); },
     resources: (name) => [...things.values()].find(({ status }) => status.metadata?.name === name)?.status.resources?.linux,
     running: () => [...things.values()].filter(({ status }) => status.state === "CONTAINER_RUNNING").map(({ status }) => status.metadata?.name ?? ""),
   };

@@ -34,7 +34,7 @@ export function followAuthorities({ identity, client, onClientCa, clock, random,
     await trustFurther(identity, data[SERVER_CA_KEY] ?? "", log);
     const before = identity.cluster;
     if (before === undefined || Bun.deepEquals(before.settings, data)) return;
-    await identity.setCluster({ ...before, settings: { ...data } }); // what else is new counts from the next start, where it would be read anyway
+    await identity.setCluster((now) => ({ servers: now?.servers ?? [], settings: { ...data } })); // what else is new counts from the next start, where it would be read anyway
     if (before.settings[CLIENT_CA_KEY] === data[CLIENT_CA_KEY]) return;
     log.info("the cluster has other authorities that sign for callers", { count: readCertificatePems(data[CLIENT_CA_KEY] ?? "").length });
     onClientCa();

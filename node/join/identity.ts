@@ -14,6 +14,7 @@ import { createPrivateKey, type KeyObject } from "node:crypto";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { fileText } from "../../core/lifecycle/file-text.ts";
+import { keyedTurns } from "../../core/lifecycle/keyed-turns.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { generateKey, keyPem } from "../../core/pki/authority.ts";
 import { ensurePrivateDirectory, writeDurably } from "../../core/pki/durable-file.ts";
@@ -36,6 +37,7 @@ const SERVING = "serving-kubelet";
 
 export class NodeIdentity {
   readonly #dir: string;
+  readonly #turns = keyedTurns();
   readonly nodeName: string;
   readonly machineKey: KeyObject;
   #ca: string | undefined;
@@ -68,37 +70,52 @@ export class NodeIdentity {
   get serving(): Leaf | undefined { return this.#serving; }
   get cluster(): Cluster | undefined { return this.#cluster; }
 
-  async setCa(pem: string): Promise<void> {
-    if (pem !== this.#ca) await writeDurably(this.#path("server-ca.crt"), pem, { mode: 0o644 });
-    this.#ca = pem;
-    await this.#copy();
+  setCa(pem: string): Promise<void> {
+    return this.#inTurn(async () => {
+      if (pem !== this.#ca) await writeDurably(this.#path("server-ca.crt"), pem, { mode: 0o644 });
+      this.#ca = pem;
+      await this.#copy();
+    });
   }
 
-  async setClient(leaf: Leaf): Promise<void> {
-    await this.#write(CLIENT, leaf);
-    this.#client = leaf;
-    await this.#copy();
+  setClient(leaf: Leaf): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#write(CLIENT, leaf);
+      this.#client = leaf;
+      await this.#copy();
+    });
   }
 
-  async setServing(leaf: Leaf): Promise<void> {
-    await this.#write(SERVING, leaf);
-    this.#serving = leaf;
+  setServing(leaf: Leaf): Promise<void> {
+    return this.#inTurn(async () => {
+      await this.#write(SERVING, leaf);
+      this.#serving = leaf;
+    });
   }
 
-  async setCluster(cluster: Cluster): Promise<void> {
-    const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
-    if (text !== (await fileText(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
-    this.#cluster = cluster;
-    await this.#copy();
+  /** `change` makes of what is known when its turn has come what is to be: others may have learnt something meanwhile. */
+  setCluster(change: (before: Cluster | undefined) => Cluster): Promise<void> {
+    return this.#inTurn(async () => {
+      const cluster = change(this.#cluster);
+      const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
+      if (text !== (await fileText(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
+      this.#cluster = cluster;
+      await this.#copy();
+    });
   }
 
   /** Leaves the cluster; the machine stays who it is. */
-  async forget(): Promise<void> {
-    await rm(copiesIn(this.#dir), { recursive: true, force: true });
-    for (const file of ["server-ca.crt", `${CLIENT}.crt`, `${CLIENT}.key`, `${SERVING}.crt`, `${SERVING}.key`, "cluster.json"]) await rm(this.#path(file), { force: true });
-    this.#ca = this.#client = this.#serving = this.#cluster = undefined;
-    await this.#copy();
+  forget(): Promise<void> {
+    return this.#inTurn(async () => {
+      await rm(copiesIn(this.#dir), { recursive: true, force: true });
+      for (const file of ["server-ca.crt", `${CLIENT}.crt`, `${CLIENT}.key`, `${SERVING}.crt`, `${SERVING}.key`, "cluster.json"]) await rm(this.#path(file), { force: true });
+      this.#ca = this.#client = this.#serving = this.#cluster = undefined;
+      await this.#copy();
+    });
   }
+
+  /** Who keeps the certificates, the authorities and the servers write the same files, and copies of all of them. */
+  #inTurn(work: () => Promise<void>): Promise<void> { return this.#turns("", work); }
 
   /** Of what is good now. */
   async #copy(): Promise<void> {

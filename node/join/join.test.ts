@@ -7,6 +7,9 @@ import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { eventually } from "../../test/fake-api.ts";
 import { ca, joinServer } from "../../test/join-server.ts";
 import { forbidden, serviceUnavailable, type StatusError, unauthorized } from "../../core/api/meta/status-error.ts";
+import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
+import type { Client } from "../../core/client/client.ts";
+import type { Informer } from "../../core/client/informer.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, LEASES, NODES } from "../../core/client/resources.ts";
 import { httpTransport } from "../../core/client/http-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
@@ -19,9 +22,11 @@ import { certificateHash, formatJoinToken, parseJoinToken } from "../../core/pki
 import { machineName, machineOf } from "../../core/pki/machine-key.ts";
 import { readCertificatePems } from "../../core/pki/pem.ts";
 import { followAuthorities } from "./authorities.ts";
+import { NodeIdentity } from "./identity.ts";
 import { joinCluster, type JoinOptions } from "./join.ts";
 import { nodeCertificates } from "./node-certificates.ts";
 import { KUBELET_SERVING_SIGNER, requestCertificate } from "./request-certificate.ts";
+import { learnServers } from "./servers.ts";
 import { connectionError, describeSkew, discoverTrust } from "./trust.ts";
 
 const DAY_MS = 86_400_000;
@@ -358,6 +363,27 @@ test("authorities that the cluster gets while a node runs are trusted, and judge
   await Promise.all(lives);
   // This server signs with the authority of before: a node asks once, not at each look.
   expect(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ spec }) => spec.signerName.split("/")[1]).slice(requests).sort()).toEqual(["kube-apiserver-client-kubelet", "kubelet-serving"]);
+});
+
+test("settings and servers that become known at once are both remembered", async () => {
+  const identity = await NodeIdentity.open(join(machine(), "tls"), "edge-1");
+  await identity.setCluster(() => ({ settings: { "a": "old" }, servers: [] }));
+  const asked = Promise.withResolvers<void>(), answer = Promise.withResolvers<object>(), stop = new AbortController();
+  stops.push(stop);
+  const client = { resource: () => ({ get: () => { asked.resolve(); return answer.promise; } }) } as unknown as Client;
+  let changed: (change: { readonly object: EndpointSlice; readonly deleted: boolean }) => void = () => undefined;
+  const slices = { onChange: (handler: typeof changed) => { changed = handler; return () => undefined; } } as unknown as Informer<EndpointSlice>;
+  const lives = [
+    followAuthorities({ identity, client, onClientCa: () => undefined, clock: systemClock, random: { ...systemRandom, next: () => 0 }, log: silentLog }),
+    learnServers({ slices, identity, log: silentLog }),
+  ].map((part) => part.run(stop.signal, () => {}));
+  await asked.promise;
+  answer.resolve({ data: { "a": "new" } });
+  changed({ object: { metadata: { namespace: "default", name: "kubernetes" }, addressType: "IPv4", endpoints: [{ addresses: ["10.0.0.1"] }], ports: [{ name: "https", port: 6443 }] } as unknown as EndpointSlice, deleted: false });
+  await Bun.sleep(300);
+  stop.abort();
+  await Promise.all(lives);
+  expect(identity.cluster).toEqual({ settings: { "a": "new" }, servers: ["https://10.0.0.1:6443"] });
 });
 
 test("what is remembered of the cluster is asked for again when it makes no sense", async () => {

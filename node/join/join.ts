@@ -143,7 +143,7 @@ async function readSettings(server: string, attempt: Attempt, signal: AbortSigna
   const { identity } = attempt;
   const { certificatePem: cert, keyPem: key } = identity.client!;
   const { data = {} }: Readonly<ConfigMap> = await clientAt(server, attempt, { ca: identity.ca, cert, key }).resource(CONFIG_MAPS).get(CLUSTER_SETTINGS, { signal });
-  await identity.setCluster({ settings: { ...data }, servers: identity.cluster?.servers ?? [] });
+  await identity.setCluster((before) => ({ settings: { ...data }, servers: before?.servers ?? [] }));
 }
 
 /** The settings may have changed while this node was away. Whatever goes wrong, it knows enough to go on. */

@@ -11,7 +11,7 @@ import type { Cluster } from "./identity.ts";
 
 interface Deps {
   readonly slices: Informer<EndpointSlice>;
-  readonly identity: { readonly cluster: Cluster | undefined; setCluster(cluster: Cluster): Promise<void> };
+  readonly identity: { readonly cluster: Cluster | undefined; setCluster(change: (before: Cluster | undefined) => Cluster): Promise<void> };
   readonly log: Log;
 }
 
@@ -35,7 +35,7 @@ export function learnServers({ slices, identity, log }: Deps): Runnable {
   async function keep(servers: readonly string[]): Promise<void> {
     const { cluster } = identity;
     if (servers.length === 0 || cluster === undefined || cluster.servers.join() === servers.join()) return;
-    await identity.setCluster({ ...cluster, servers });
+    await identity.setCluster((before) => ({ settings: before?.settings ?? cluster.settings, servers }));
     log.info("API servers of the cluster", { servers });
   }
 }

@@ -117,6 +117,51 @@ test("the directories that drivers' manifests mount as ones that are there are m
   await eventually(() => ["plugins", "plugins_registry"].every((name) => existsSync(join(dataDir, name))), (made) => made);
 });
 
+test("what the kernel refuses of all burstable pods together keeps none of them from starting, nor from its end", async () => {
+  const cgroups = memoryCgroups(), told: string[] = [];
+  let refuses = false;
+  await using node = await startNode({}, { log: { ...silentLog, warn: (message: string) => void told.push(message) }, cgroups: { ...cgroups, ensure(path, limits) {
+    if (refuses && path === "/kubepods/burstable") throw new Error("EIO");
+    cgroups.ensure(path, limits);
+  } } });
+  await eventually(() => cgroups.paths.has("/kubepods/burstable"), Boolean);
+  refuses = true;
+  await node.create("web", {});
+  await node.until("web", isReady);
+  await node.delete("web");
+  await node.until("web", (gone) => gone === undefined);
+  expect(told).toContain("what burstable pods may expect together is not set, next try with the next pod");
+});
+
+test("an answer of the runtime that was long on its way does not take the place of one that was asked for later: how a container ended is told", async () => {
+  await using node = await startNode();
+  const ask = node.cri.call.bind(node.cri);
+  const stopping = Promise.withResolvers<void>(), stop = Promise.withResolvers<void>(), looked = Promise.withResolvers<void>(), old = Promise.withResolvers<void>();
+  let isOld = false;
+  node.cri.call = async (method, request, options) => {
+    if (method === "RuntimeService/StopContainer") {
+      stopping.resolve();
+      await stop.promise;
+    }
+    const answer = await ask(method, request, options);
+    if (method !== "RuntimeService/ContainerStatus" || !isOld) return answer;
+    isOld = false;
+    looked.resolve();
+    await old.promise;
+    return answer;
+  };
+  await node.create("job", { restartPolicy: "Never", activeDeadlineSeconds: 60 });
+  await stopping.promise;
+  isOld = true;
+  node.cri.tellAgain("job");
+  await looked.promise;
+  stop.resolve();
+  const ended = await node.until("job", (status) => status?.phase === "Failed" && first(status)?.state?.terminated !== undefined);
+  old.resolve();
+  await systemClock.sleep(100, new AbortController().signal); // would it be told, it would be by now
+  expect([first(ended)?.state?.terminated?.exitCode, first(node.status("job"))?.state]).toEqual([143, first(ended)?.state]);
+});
+
 test("a pod runs, is reported, and leaves nothing behind", async () => {
   await using node = await startNode();
   await node.create("web", { initContainers: [{ name: "i", image: "busybox:1" }], volumes: [{ name: "e", emptyDir: {} }] }, [{ volumeMounts: [{ name: "e", mountPath: "/e" }] }, {}]);

@@ -316,8 +316,13 @@ export class PodManager {
     return fromApi(pod, this.#workers.get(pod.metadata.uid)?.pod.metadata.annotations?.[CONFIG_SEEN] ?? new Date(this.#deps.clock.nowMs()).toISOString());
   }
 
+  /** What the kernel refuses here is no pod's fault: each is begun, and ended, all the same. */
   #balance(): void {
-    this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.granted));
+    try {
+      this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.granted));
+    } catch (error) {
+      this.#deps.log.warn("what burstable pods may expect together is not set, next try with the next pod", { error });
+    }
   }
 
   /** Somebody sees to it, or it may run still: what the runtime has of it is to be ended first. */

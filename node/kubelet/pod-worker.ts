@@ -62,6 +62,8 @@ export class PodWorker {
   #pod: Pod;
   #runtime: RuntimePod;
   #hasLooked = false; // at the runtime: until then nothing is known of it
+  #asked = 0; // how often it was
+  #answered = 0; // what `#runtime` is the answer to; not more than #asked
   #stage: WorkerStage = "running";
   #removed = false;
   #isReclaimed = false;
@@ -274,10 +276,12 @@ export class PodWorker {
 
   async #observe(signal: AbortSignal): Promise<void> {
     const { cri, clock, metrics } = this.#deps.context;
-    const beganMs = clock.uptimeMs();
+    const beganMs = clock.uptimeMs(), nth = ++this.#asked;
     const runtime = await readRuntimePod(cri, this.uid, signal);
     metrics.podListed((clock.uptimeMs() - beganMs) / 1000);
     await this.#report.observe(runtime);
+    if (nth < this.#answered) return; // who was told of an event asked earlier, and hears it later
+    this.#answered = nth;
     this.#runtime = runtime;
     this.#hasLooked = true;
     this.#resize.observe(this.granted, runtime);

@@ -60,3 +60,27 @@ test("the bandwidth of a pod is limited from its sandbox's start to its end, als
   await stop(start(), "box2"); // before anything else
   expect(scripts.slice(written)).toEqual([bandwidthText([])]);
 });
+
+test("a sandbox that goes while those of before are looked through keeps no pod from its limit, and leaves no rule to whoever has its address next", async () => {
+  const scripts: string[] = [], ready = ["gone", "ending"], held = Promise.withResolvers<void>(), asked = Promise.withResolvers<void>();
+  const { cri } = limiting({
+    async call(method: string, request: { readonly pod_sandbox_id?: string }) {
+      if (method === "RuntimeService/ListPodSandbox") return { items: ready.map((id) => ({ id, metadata: { namespace: "default", name: id }, annotations: annotations("8M") })) };
+      if (method === "RuntimeService/RunPodSandbox") return { pod_sandbox_id: "new" };
+      if (method !== "RuntimeService/PodSandboxStatus") return {};
+      if (request.pod_sandbox_id === "gone") throw new Error("not found");
+      if (request.pod_sandbox_id === "ending") {
+        asked.resolve();
+        await held.promise;
+      }
+      return { status: { network: { ip: request.pod_sandbox_id === "new" ? "10.42.0.3" : "10.42.0.2" } } };
+    },
+  } as unknown as Cri, { nft: { async apply(text) { scripts.push(text); } }, log: silentLog });
+  const started = cri.call("RuntimeService/RunPodSandbox", { config: { metadata: { namespace: "default", name: "new" }, annotations: annotations("8M") } as never });
+  await asked.promise;
+  const stopped = cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: "ending" });
+  await Bun.sleep(0);
+  held.resolve();
+  await Promise.all([started, stopped]);
+  expect([scripts.at(-1)!.includes("10.42.0.3 "), scripts.at(-1)!.includes("10.42.0.2 ")]).toEqual([true, false]);
+});

@@ -54,3 +54,19 @@ test("only pods whose rules are gone are written again, after what is left of th
     rmSync(dir, { recursive: true });
   }
 });
+
+test("one that cannot be written keeps no other from its ports, and is told; of a pod that ends meanwhile nothing stays", async () => {
+  const results = mkdtempSync(join(tmpdir(), "host-ports-")), runs: string[] = [];
+  const put = (id: string): void => writeFileSync(join(results, `coracle-${id}-eth0`), record(id, NETNS));
+  const run: Exec = async (_command, _args, { env = {} } = {}) => {
+    const { CNI_COMMAND: command, CNI_CONTAINERID: id } = env;
+    runs.push(`${command} ${id}`);
+    if (id === "ending" && command === "ADD") rmSync(join(results, "coracle-ending-eth0"));
+    return { exitCode: id === "bad" && command === "ADD" ? 1 : 0, stdout: "", stderr: "no" };
+  };
+  for (const id of ["bad", "ending", "lost"]) put(id);
+  const ensure = ensureHostPorts({ network: "coracle", cniBinDir: "/cni", binDir: "/bin", log: silentLog, resultsDir: results, run, nft: { chain: async () => undefined } }, new AbortController().signal);
+  await expect(ensure).rejects.toThrow("portmap ADD: exit code 1: no");
+  expect(runs.toSorted()).toEqual(["ADD bad", "ADD ending", "ADD lost", "DEL bad", "DEL ending", "DEL ending", "DEL lost"]);
+  rmSync(results, { recursive: true });
+});

@@ -7,6 +7,8 @@
  *
  * Source: plugins v1.7 plugins/meta/portmap/portmap_nftables.go
  */
+import { existsSync } from "node:fs";
+import { settleEach } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { Nft } from "../os/exec-nft.ts";
@@ -35,14 +37,19 @@ export function portmapCall(record: CniRecord): PluginCall | undefined {
   return portMappings.length === 0 ? undefined : pluginCall(record, "portmap", { runtimeConfig: { portMappings }, prevResult: result });
 }
 
-/** Puts back what is missing. Asks the kernel nothing as long as no pod has ports here. */
+/** Puts back what is missing; throws for those that cannot be, once the others are there. Asks the kernel nothing as long as no pod has ports here. */
 export async function ensureHostPorts({ network, cniBinDir, binDir, nft, log, resultsDir = CNI_RESULTS, run = exec }: HostPortsOptions, signal: AbortSignal): Promise<void> {
-  const calls = (await readRecords({ resultsDir, network, log })).flatMap(({ record }) => portmapCall(record) ?? []);
+  const calls = (await readRecords({ resultsDir, network, log })).flatMap(({ path, record }) => { const call = portmapCall(record); return call ? [{ path, call }] : []; });
   if (calls.length === 0) return;
   const chains = await Promise.all((["ip", "ip6"] as const).flatMap((family) => CHAINS.map((chain) => nft.chain(family, HOST_PORT_TABLE, chain, { signal }))));
   const rules = chains.join("\n");
-  for (const call of calls.filter(({ id, netns }) => !rules.includes(id) && isNamespace(netns))) {
+  await settleEach(calls.filter(({ call: { id } }) => !rules.includes(id)), 1, async ({ path, call }) => {
+    const isThere = (): boolean => isNamespace(call.netns) && existsSync(path);
+    const ask = async (command: "DEL" | "ADD"): Promise<unknown> => await runPlugin(command, call, { cniBinDirs: [cniBinDir], binDir, run }, signal);
+    if (!isThere()) return;
     log.warn("the host ports of a pod are gone from the kernel, writing them again", { sandbox: call.id });
-    for (const command of ["DEL", "ADD"] as const) await runPlugin(command, call, { cniBinDirs: [cniBinDir], binDir, run }, signal); // what is left of them would be there twice
-  }
+    await ask("DEL"); // what is left of them would be there twice
+    await ask("ADD");
+    if (!isThere()) await ask("DEL"); // it has ended meanwhile, and its address will be another's
+  });
 }

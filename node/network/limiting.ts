@@ -20,14 +20,16 @@ export interface Limiting {
 
 export function limiting(cri: Cri, { nft, log }: LimitingOptions): Limiting {
   const pods = new Map<string, LimitedPod>();
-  let known: Promise<void> | undefined; // sandboxes of before
+  let known = false; // whether sandboxes of before are
   let turn: Promise<unknown> = Promise.resolve(); // one change at a time: each writes the whole table
 
   async function learn(): Promise<void> {
     const { items = [] } = await cri.call("RuntimeService/ListPodSandbox", { filter: { state: { state: "SANDBOX_READY" } } });
     for (const { id = "", metadata, annotations = {} } of items) {
       const limit = limitOf(annotations);
-      if (limit) pods.set(id, { name: nameOf(metadata), ips: await ipsOf(id), limit });
+      if (!limit) continue;
+      const ips = await ipsOf(id).catch((error: unknown) => log.warn("the bandwidth of a pod cannot be limited", { pod: nameOf(metadata), error })); // it may be gone since
+      if (ips) pods.set(id, { name: nameOf(metadata), ips, limit });
     }
   }
 
@@ -39,11 +41,8 @@ export function limiting(cri: Cri, { nft, log }: LimitingOptions): Limiting {
 
   async function change(work: () => Promise<boolean>): Promise<void> {
     const mine = turn.then(async () => {
-      known ??= learn().catch((error: unknown) => {
-        known = undefined;
-        throw error;
-      });
-      await known;
+      if (!known) await learn();
+      known = true;
       if (await work()) await nft.apply(bandwidthText([...pods.values()]), {});
     }).catch((error: unknown) => log.warn("the bandwidth of pods cannot be limited", { error }));
     turn = mine;
@@ -59,7 +58,7 @@ export function limiting(cri: Cri, { nft, log }: LimitingOptions): Limiting {
   }
 
   const call: Cri["call"] = async (method, request, options) => {
-    if (method === "RuntimeService/StopPodSandbox" && known === undefined) await change(async () => false); // while it is still there
+    if (method === "RuntimeService/StopPodSandbox" && !known) await change(async () => false); // while it is still there
     const response = await cri.call(method, request, options);
     if (method === "RuntimeService/RunPodSandbox") {
       const limit = limitOf((request as RunPodSandboxRequest).config?.annotations ?? {});

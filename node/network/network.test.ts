@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { type networkInterfaces, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
@@ -22,7 +22,7 @@ import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
-import { addressesWithin, movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
+import { addressesElsewhere, addressesWithin, movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { waysOut } from "./router-advertisements.ts";
 import { vxlanOverlay } from "./vxlan.ts";
@@ -199,12 +199,19 @@ const V6_OF_LO = "20010db8000000000000000000000001 01 80 00 80       lo\n";
 test.each([
   { name: "the interface with the best default route; no temporary addresses", given: [], change: {}, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "what the user chose", given: ["192.168.1.5"], change: {}, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
+  { name: "what the user chose, in other words", given: ["2001:DB8:0::0:5"], change: {}, ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "no default route: the first that is not a container's", given: [], change: { route4: "", route6: "" }, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
   { name: "no network at all", given: [], change: { route4: "", route6: "", addresses4: [], addresses6: "" }, ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 },
   { name: "none but the loopback's own", given: [], change: { ...OFFLINE, loopback4: ["192.0.2.1"], addresses6: V6_OF_LO }, ips: ["192.0.2.1", "2001:db8::1"], interfaceName: undefined, mtu: 1500 },
   { name: "the loopback's own beside a network", given: [], change: { loopback4: ["192.0.2.1"] }, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
 ])("node address: $name", ({ given, change, ips, interfaceName, mtu }) => {
   expect(nodeAddresses(given, { ...facts, ...change })).toEqual({ ips, interfaceName, mtu });
+});
+
+test("which of the addresses that were given the machine has not: the loopback's may be those that routers lead to", () => {
+  const of = (...addresses: string[]) => addresses.map((address) => ({ address })) as NonNullable<ReturnType<typeof networkInterfaces>[string]>;
+  const interfaces = { lo: of("127.0.0.1", "::1", "192.0.2.1"), "br-lan": of("192.168.1.1"), eth0: of("2001:db8::5", "10.42.0.1") };
+  expect(addressesElsewhere(["192.0.2.1", "192.168.1.1", "2001:DB8::0:5", "192.0.2.2", "127.0.0.1", "::1"], interfaces)).toEqual(["192.0.2.2", "127.0.0.1", "::1"]);
 });
 
 test.each([

@@ -38,6 +38,7 @@ const LOOPBACK = "lo";
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman|nodelocaldns)/;
 /** Of a machine that has asked for an address and got none. */
 const LINK_LOCAL = /^169\.254\./;
+const OF_ANY_MACHINE = /^(127\.|::1$)/;
 /** From the best: high, medium, low. Source: linux include/uapi/linux/ipv6_route.h (RTF_PREF), RFC 4191 */
 const ROUTER_PREFERENCES: readonly number[] = [1, 0, 3], ROUTER_PREFERENCE_SHIFT = 27;
 const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
@@ -51,16 +52,31 @@ export function chosenFamily(given: readonly string[]): Family | undefined {
   return ip?.value === 0n && more.length === 0 ? ip.family : undefined;
 }
 
-/** `given`: what the user has chosen, which is taken as it is; a family of addresses alone is a wish. */
-export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
-  const family = chosenFamily(given);
+/** `chosen`: by the user, which is taken as it is, but for how it is written: the kernel, and who compares, know but one way; a family of addresses alone is a wish. */
+export function nodeAddresses(chosen: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
+  const family = chosenFamily(chosen);
   if (family !== undefined) return preferring(family, facts);
   const all = [...facts.addresses4, ...addressesV6(facts.addresses6)];
-  if (given.length > 0) return addressesOn(all.find(({ address }) => given.includes(address))?.interfaceName, given, facts);
+  if (chosen.length > 0) {
+    const ips = chosen.map(asWritten);
+    return addressesOn(all.find(({ address }) => ips.includes(address))?.interfaceName, ips, facts);
+  }
   const routed = routedAddresses(facts);
   if (routed) return routed;
   const any = all.find(({ interfaceName }) => !isVirtual(interfaceName));
   return any ? addressesOn(any.interfaceName, [any.address], facts) : addressesOn(undefined, ownOfLoopback(facts), facts);
+}
+
+/** As everybody writes it: an address of IPv6 may be given in many ways. */
+function asWritten(text: string): string {
+  const ip = parseIp(text);
+  return ip ? formatIp(ip) : text;
+}
+
+/** Which of these no interface of this machine has; the loopback's may have one that routers lead to, beside those of any machine's. */
+export function addressesElsewhere(given: readonly string[], interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces()): readonly string[] {
+  const here = Object.values(interfaces).flatMap((list) => list ?? []).map(({ address }) => asWritten(address)).filter((address) => !OF_ANY_MACHINE.test(address));
+  return given.filter((text) => !here.includes(asWritten(text)));
 }
 
 /** One address: the first of that family on the interfaces of the default routes, or without one on any; then the first of the other. */

@@ -56,6 +56,18 @@ test("a pod's interface that has been deleted is made again with its addresses a
   rmSync(dir, { recursive: true });
 });
 
+test("a pod's interface that has been deleted is missed although others' containers have theirs on bridges of their own", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "results-"));
+  const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
+  writeFileSync(join(dir, "coracle-lost-eth0"), JSON.stringify({ kind: "cniCacheV1", containerId: "lost", config, ifName: "eth0", networkName: "coracle", result: { interfaces: [{ name: "cni0" }, { name: "vethlost" }, { name: "eth0", sandbox: "/proc/self/ns/net" }] } }));
+  const run: Exec = async () => ({ exitCode: 0, stdout: "{}", stderr: "" });
+  const links = [link("cni0", 2, 0, "bridge"), link("docker0", 3, 0, "bridge"), link("veth1", 4, 3), link("veth2", 5, 3)];
+  const look = lostPodLinks({ network: "coracle", links: () => links, cniBinDirs: ["/cni"], binDir: "/bin", resultsDir: dir, log, run });
+  const { signal } = new AbortController();
+  expect([await look(signal), await look(signal)]).toEqual([false, true]);
+  rmSync(dir, { recursive: true });
+});
+
 test("of a pod that ends while its interface is made again nothing stays, and nothing is told", async () => {
   const dir = mkdtempSync(join(tmpdir(), "results-"));
   const path = join(dir, "coracle-1-eth0");

@@ -15,6 +15,7 @@ import { dirname, join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { Link, Netlink } from "../os/netlink.ts";
+import { BRIDGE } from "../os/pod-bridge.ts";
 import { CNI_RESULTS, type CniInterface, type CniRecord, type CniResult, isNamespace, pluginCall, readRecords, recordPaths, runPlugin } from "./cni-records.ts";
 
 export interface PodLinksOptions {
@@ -49,7 +50,7 @@ export interface LostLinksOptions {
   readonly run?: Exec | undefined;
 }
 
-/** To be called now and then, and tells whether any was made again. Reads no record as long as there are as many veths with a bridge as pods. */
+/** To be called now and then, and tells whether any was made again. Reads no record as long as there are as many veths on the pods' bridge as pods. */
 export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsDir = CNI_RESULTS, run = exec }: LostLinksOptions): (signal: AbortSignal) => Promise<boolean> {
   let missed: ReadonlySet<string> = new Set(); // paths of records, as last looked: when a pod ends, its interface goes before its record
 
@@ -77,7 +78,8 @@ export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsD
 
   return async (signal) => {
     const there = links(), names = new Set(there.flatMap(({ name, mac }) => [name, mac]));
-    const enough = (await recordPaths({ resultsDir, network })).length <= there.filter(({ kind, master }) => kind === "veth" && master !== 0).length;
+    const bridge = there.find(({ name }) => name === BRIDGE)?.index;
+    const enough = (await recordPaths({ resultsDir, network })).length <= there.filter(({ kind, master }) => kind === "veth" && bridge !== undefined && master === bridge).length;
     const lost = enough ? [] : (await readRecords({ resultsDir, network, log })).filter(({ record }) => hostInterfaces(record).some(({ name = "", mac = "" }) => !names.has(name) && !(mac && names.has(mac)))); // one that was renamed is there
     let isAnyMade = false;
     for (const { path, record } of lost) if (missed.has(path) && (await remake(path, record, signal))) isAnyMade = true;

@@ -33,11 +33,30 @@ test("the proxy's own health: late changes make it ill for each family, a node o
   expect(ask("/healthz")).toBe(`200 ${told(59, 0, true, '"nodeEligible":true,')}`);
   ms = 60_000;
   expect(ask("/livez")).toBe(`503 ${told(0, 0, false, "")}`);
+  health.taken();
   health.updated();
   node = { ...node, spec: { taints: [{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }] } };
   ms = 70_000;
   expect(ask("/healthz")).toBe(`503 ${told(60, 60, true, '"nodeEligible":false,')}`);
   expect(ask("/livez")).toBe(`200 ${told(70, 60, true, "")}`);
+});
+
+test("a change that comes while those before it are written is waited for in its turn", () => {
+  let ms = 0;
+  const health = new ProxyHealth({ nowMs: () => ms, uptimeMs: () => ms } as unknown as Clock);
+  const told = (at: number): boolean => { ms = at; return health.healthy; };
+  health.queued();
+  health.taken();
+  ms = 20_000;
+  health.queued();
+  health.updated(); // and then nothing more can be written
+  health.taken();
+  expect([told(79_000), told(80_000)]).toEqual([true, false]);
+  health.queued();
+  expect(told(80_000)).toBe(false);
+  health.taken();
+  health.updated();
+  expect(told(200_000)).toBe(true);
 });
 
 test("a health check node port answers at the addresses of node ports", async () => {

@@ -32,6 +32,8 @@ export interface HealthCheck { readonly namespace: string; readonly name: string
 export class ProxyHealth {
   readonly #clock: Clock;
   #pendingSinceMs: number | undefined;
+  /** Of those being written, which are not yet there. */
+  #takenSinceMs: number | undefined;
   #updatedMs: number;
 
   constructor(clock: Clock) {
@@ -40,11 +42,20 @@ export class ProxyHealth {
   }
 
   queued(): void { this.#pendingSinceMs ??= this.#clock.uptimeMs(); }
-  updated(): void {
+  /** What has changed so far is about to be written; what changes from now on is not among it. */
+  taken(): void {
+    this.#takenSinceMs ??= this.#pendingSinceMs;
     this.#pendingSinceMs = undefined;
+  }
+  /** What was taken is there. */
+  updated(): void {
+    this.#takenSinceMs = undefined;
     this.#updatedMs = this.#clock.nowMs();
   }
-  get healthy(): boolean { return this.#pendingSinceMs === undefined || this.#clock.uptimeMs() - this.#pendingSinceMs < STALE_MS; }
+  get healthy(): boolean {
+    const sinceMs = this.#takenSinceMs ?? this.#pendingSinceMs;
+    return sinceMs === undefined || this.#clock.uptimeMs() - sinceMs < STALE_MS;
+  }
   /** Both families are written in one go, so they are told the same. Of a node on its way out the last update is told even while the proxy is healthy. */
   describe(nowMs: number, told: { readonly nodeEligible?: boolean }): Record<string, unknown> {
     const { healthy } = this;
@@ -60,6 +71,9 @@ export class ServiceHealth {
   readonly #cidrs: readonly Cidr[] | undefined;
   readonly #onFailed: (check: HealthCheck, error: Error) => void;
   readonly #open = new Map<number, { server: SmallServer; check: HealthCheck }>();
+  #wanted: ReadonlyMap<number, HealthCheck> = new Map();
+  /** Ports that somebody else has, as far as that is told of. */
+  readonly #refused = new Set<number>();
 
   /** `cidrs`: of the node's addresses, those at which it answers; absent: all. `onFailed`: a port cannot be opened. */
   constructor({ log, healthy, cidrs, onFailed = () => undefined }: { readonly log: Log; readonly healthy: () => boolean; readonly cidrs?: readonly string[] | undefined; readonly onFailed?: (check: HealthCheck, error: Error) => void }) {
@@ -70,14 +84,20 @@ export class ServiceHealth {
   }
 
   update(checks: readonly HealthCheck[]): void {
-    const wanted = new Map(checks.map((check) => [check.port, check]));
+    this.#wanted = new Map(checks.map((check) => [check.port, check]));
     for (const [port, { server }] of this.#open) {
-      if (wanted.has(port)) continue;
+      if (this.#wanted.has(port)) continue;
       server.close();
       server.closeAllConnections();
       this.#open.delete(port);
     }
-    for (const check of wanted.values()) {
+    for (const port of this.#refused) if (!this.#wanted.has(port)) this.#refused.delete(port);
+    this.again();
+  }
+
+  /** Ports that could not be opened are tried again. */
+  again(): void {
+    for (const check of this.#wanted.values()) {
       const open = this.#open.get(check.port);
       if (open) open.check = check;
       else this.#listen(check);
@@ -99,11 +119,15 @@ export class ServiceHealth {
       response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, { ...HEADERS, "x-load-balancing-endpoint-weight": String(localEndpoints) });
       response.end(JSON.stringify({ service: { namespace, name }, localEndpoints, serviceProxyHealthy }, null, "\t"));
     }) };
-    entry.server.on("error", (error) => { // tried again at the next update
-      this.#log.warn("the health check node port of a service cannot be opened", { namespace: first.namespace, service: first.name, port: first.port, error });
-      if (this.#open.get(first.port) === entry) this.#open.delete(first.port);
+    entry.server.on("error", (error) => {
+      if (this.#open.get(first.port) !== entry) return; // nobody wants it any more
+      this.#open.delete(first.port);
+      if (this.#refused.has(first.port)) return;
+      this.#refused.add(first.port);
+      this.#log.warn("the health check node port of a service cannot be opened, trying again", { namespace: first.namespace, service: first.name, port: first.port, error });
       this.#onFailed(entry.check, error);
     });
+    entry.server.on("listening", () => this.#refused.delete(first.port));
     this.#open.set(first.port, entry);
     entry.server.listen(first.port);
   }

@@ -43,6 +43,9 @@ export class Proxier {
   readonly #deps: Deps;
   readonly #clusterCidrs: Readonly<Record<Family, readonly string[]>>;
   readonly #tables: Readonly<Record<Family, NftTable>>;
+  readonly #written = new Set<Family>(); // ever
+  /** Of which families it is told that their flows cannot be forgotten. */
+  readonly #keepsFlows = new Set<Family>();
   #rangesChanged = false;
 
   constructor(deps: Deps) {
@@ -66,21 +69,24 @@ export class Proxier {
   async write(signal: AbortSignal): Promise<void> {
     if (this.#rangesChanged) for (const family of FAMILIES) this.#tables[family].reframe({ serviceCidrs: this.#deps.ranges.of(family) });
     this.#rangesChanged = false;
-    for (const family of FAMILIES) if (family === 4 || this.#usesV6() || this.plans.rulesets[6].size > 0) await this.#write(family, signal);
+    for (const family of this.#families()) await this.#write(family, signal);
   }
 
-  /** UDP flows to endpoints that are no more would go on to nowhere. */
+  /** UDP flows to endpoints that are no more would go on to nowhere. Those that cannot be forgotten are looked at again when this is called again. */
   async forgetFlows(signal: AbortSignal): Promise<void> {
     const { conntrack, clock, log, metrics } = this.#deps;
     const { staleFlows } = this.plans;
-    for (const family of staleFlows) {
+    for (const family of [...staleFlows]) {
       staleFlows.delete(family);
       const beganMs = clock.uptimeMs();
       try {
         const flows = await conntrack?.forgetStale(family, this.plans.udpPorts(family), signal);
         if (flows !== undefined) metrics.forgot(family, flows, (clock.uptimeMs() - beganMs) / 1000);
+        this.#keepsFlows.delete(family);
       } catch (error) {
-        if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
+        staleFlows.add(family);
+        if (!signal.aborted && !this.#keepsFlows.has(family)) log.warn("stale UDP flows cannot be forgotten, trying again", { family, error });
+        this.#keepsFlows.add(family);
       }
     }
   }
@@ -88,7 +94,8 @@ export class Proxier {
   /** Whether the kernel still has what was written. */
   async isIntact(signal: AbortSignal): Promise<boolean> {
     const { log, table } = this.#deps;
-    const intact = (await this.#tables[4].verify(signal)) && (!this.#usesV6() || (await this.#tables[6].verify(signal)));
+    let intact = true;
+    for (const family of this.#families()) if (!(await this.#tables[family].verify(signal))) intact = false; // who empties one empties both: each is to know
     if (!intact && !signal.aborted) log.warn("the service rules are gone from the kernel, writing them again", { table });
     return intact;
   }
@@ -100,11 +107,15 @@ export class Proxier {
     try {
       metrics.synced(family, await this.#tables[family].sync(ruleset, signal, ruleset.delta()), (clock.uptimeMs() - beganMs) / 1000);
       ruleset.commit();
+      this.#written.add(family);
     } catch (error) {
       if (!signal.aborted) metrics.failures.inc({ ip_family: `IPv${family}` });
       throw error;
     }
   }
+
+  /** Whose rules there are. Of IPv6 where there is any, or was: what is gone goes from the kernel, too. */
+  #families(): readonly Family[] { return FAMILIES.filter((family) => family === 4 || this.#usesV6() || this.plans.rulesets[6].size > 0 || this.#written.has(6)); }
 
   #usesV6(): boolean { return this.#clusterCidrs[6].length > 0 || this.#deps.ranges.of(6).length > 0; }
 

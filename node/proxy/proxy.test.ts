@@ -2,22 +2,26 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { zpages } from "../../core/api/codec/zpages.ts";
+import { objectKey } from "../../core/api/meta/object-meta.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { eventually as becomesTrue } from "../../test/eventually.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { proxyConfigz } from "./configz.ts";
 import type { PortPlan } from "./desired.ts";
 import { proxyStatusListener } from "./health.ts";
 import { serviceProxy } from "./proxy.ts";
 import { proxyMetrics } from "./metrics.ts";
+import { Proxier } from "./proxier.ts";
 
 const { signal } = new AbortController();
 
-function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
+/** `keepsFlows`: so many times the kernel forgets none. */
+function start({ clock = systemClock, keepsFlows = 0 }: { readonly clock?: Clock; readonly keepsFlows?: number } = {}) {
   const api = fakeApi();
   const stop = new AbortController();
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
@@ -25,7 +29,7 @@ function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
   const forgotten: PortPlan[][] = [];
   const metrics = metricsRegistry();
   const reported: string[] = [];
-  let refuse = 0;
+  let refuse = 0, keeps = keepsFlows;
   let refuseDeletion = false;
   let held: PromiseWithResolvers<void> | undefined;
   const proxy = serviceProxy({
@@ -35,7 +39,7 @@ function start({ clock = systemClock }: { readonly clock?: Clock } = {}) {
       scripts.push(text);
       await held?.promise;
     }, names: async () => undefined, chain: async () => "jump services" },
-    conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
+    conntrack: { async forgetStale(_family, plans) { if (keeps-- > 0) throw new Error("busy"); forgotten.push([...plans]); return 0; } },
     events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
     clock, log: silentLog, metrics,
   });
@@ -75,6 +79,47 @@ test("a service and its endpoints become rules, a change only its difference, an
 
   await api.client.resource(SERVICES).delete(web as never, {}, { signal });
   await eventually(() => scripts.join(), (all) => all.includes("delete chain ip coracle udp-endpoints/1\n"));
+});
+
+test("rules that somebody has emptied are written again at once, those of both families", async () => {
+  const scripts: string[] = [];
+  let isFlushed = false;
+  const proxier = new Proxier({
+    services: { get: () => undefined } as never, slices: { by: () => [] } as never, ranges: { list: () => [], of: () => [], onChange: () => () => undefined }, nodeName: "n1", nodeIps: ["172.30.0.1"],
+    clusterCidrs: ["10.42.0.0/16", "fd00:42::/56"], table: "coracle", clock: systemClock, log: silentLog, metrics: proxyMetrics(metricsRegistry()),
+    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => (isFlushed ? undefined : "jump services") },
+  });
+  const begun = (): (string | undefined)[] => scripts.splice(0).map((text) => /^add table (\w+)/.exec(text)?.[1]);
+  await proxier.write(signal);
+  expect([begun(), await proxier.isIntact(signal)]).toEqual([["ip", "ip6"], true]);
+  isFlushed = true;
+  expect(await proxier.isIntact(signal)).toBe(false);
+  await proxier.write(signal);
+  expect(begun()).toEqual(["ip", "ip6"]);
+});
+
+test("of the last Service of a family nothing is left in the kernel, though the family's range goes with it", async () => {
+  const scripts: string[] = [], services = new Map<string, object>();
+  const v6 = { metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "fd00:43::5", clusterIPs: ["fd00:43::5"], ports: [{ port: 80 }] } };
+  let ranges = ["fd00:43::/112"];
+  const proxier = new Proxier({
+    services: { get: (key: string) => services.get(key) } as never, slices: { by: () => [] } as never, ranges: { list: () => ranges, of: (family) => (family === 6 ? ranges : []), onChange: () => () => undefined },
+    nodeName: "n1", nodeIps: ["172.30.0.1"], clusterCidrs: ["10.42.0.0/16"], table: "coracle", clock: systemClock, log: silentLog, metrics: proxyMetrics(metricsRegistry()),
+    nft: { async apply(text) { scripts.push(text); }, names: async () => undefined, chain: async () => "jump services" },
+  });
+  const change = async (): Promise<string> => {
+    proxier.plans.change(objectKey("default", "web"));
+    await proxier.plan();
+    await proxier.write(signal);
+    return scripts.splice(0).filter((text) => text.includes("ip6 coracle")).join("");
+  };
+  services.set(objectKey("default", "web"), v6);
+  expect(await change()).toContain("fd00:43::5");
+  services.clear();
+  ranges = [];
+  proxier.changeRanges();
+  const written = await change();
+  expect([written.includes("flush map ip6 coracle no-endpoint-services"), written.includes("fd00:43::5")]).toEqual([true, false]);
 });
 
 test("a refused transaction is tried again as a whole, and counted; the zone of the node decides about hints", async () => {
@@ -141,6 +186,30 @@ test("a health check node port that somebody else has is told of with its servic
   } finally {
     other.close();
   }
+});
+
+test("UDP flows that cannot be forgotten are tried again, though nothing changes", async () => {
+  await using world = start({ clock: { ...systemClock, sleep: (ms, ended) => systemClock.sleep(Math.min(ms, 50), ended), after: (ms, work) => systemClock.after(Math.min(ms, 50), work) }, keepsFlows: 2 });
+  await world.proxy.whenSynced(signal);
+  await world.api.client.resource(SERVICES).create(web as never, { signal });
+  await world.api.client.resource(ENDPOINT_SLICES).create(slice("10.42.1.2") as never, { signal });
+  await becomesTrue("the flows are forgotten", async () => world.forgotten.length > 0, 3000);
+});
+
+test("a health check node port is opened once who had it lets go of it, and told of once until then", async () => {
+  await using world = start({ clock: { ...systemClock, sleep: (ms, ended) => systemClock.sleep(Math.min(ms, 50), ended), after: (ms, work) => systemClock.after(Math.min(ms, 50), work) } });
+  const other = createServer().listen(0);
+  const { port } = other.address() as AddressInfo;
+  try {
+    await world.proxy.whenSynced(signal);
+    await world.api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: port } } as never, { signal });
+    await eventually(() => world.reported.length, (count) => count === 2);
+    await systemClock.sleep(300, signal);
+  } finally {
+    other.close();
+  }
+  const answer = await becomesTrue("the port answers", () => fetch(`http://127.0.0.1:${port}`), 3000);
+  expect([answer.status, world.reported.length]).toEqual([503, 2]);
 });
 
 test("what the proxy tells this machine: its mode, its metrics, its settings and since when it runs", () => {

@@ -151,7 +151,12 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     let due = true; // the first sync is made even if there is nothing
     while (!signal.aborted) {
       if (!due) due = (await waker.sleep(VERIFY_MS, { isDue: proxier.isStale, signal })) || (!signal.aborted && !(await proxier.isIntact(signal).catch(() => false))); // a failure shows in the sync
-      if (!due || signal.aborted) continue;
+      if (signal.aborted) continue;
+      if (!due) {
+        serviceHealth.again();
+        await proxier.forgetFlows(signal);
+        continue;
+      }
       const beganMs = clock.uptimeMs();
       try {
         await sync(signal);
@@ -171,6 +176,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   /** What differs, to the kernel; then to all who want to know. */
   async function sync(signal: AbortSignal): Promise<void> {
     await proxier.plan();
+    health.taken();
     const triggered = triggers.splice(0);
     changed.services.clear();
     changed.slices = 0;

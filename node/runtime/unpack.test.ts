@@ -7,6 +7,7 @@ import { open } from "node:fs/promises";
 import { afterAll, expect, test, vi } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import { execOk } from "../os/exec.ts";
+import { identify } from "./process-identity.ts";
 import { mendBundle, unpackBundle, waitForUnpacking } from "./unpack.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "unpack-"));
@@ -21,13 +22,16 @@ async function bundle(hash: string, content: string, tarOptions: readonly string
   return { path: join(directory, `${hash}.tar.zst`), hash };
 }
 
+/** What that process writes has this at the end of its name. */
+function unfinished(pid: number): string { return `${pid}-${identify(pid)!.startTicks}.unfinished`; }
+
 /** Under the name that it has in an executable. */
 function named({ path }: { readonly path: string }): { path: string; hash: string } { return { path, hash: createHash("sha256").update(readFileSync(path)).digest("hex").slice(0, 16) }; }
 
 test("a version is unpacked once; the next one takes its place, and what was left of an attempt goes", async () => {
   const agentDir = join(directory, "agent");
   const [one, two] = [await bundle("one", "1"), await bundle("two", "2")];
-  mkdirSync(join(agentDir, "bin-one.4194304.unfinished/bin"), { recursive: true }); // of a process that cannot be
+  mkdirSync(join(agentDir, "bin-one.4194304-7.unfinished/bin"), { recursive: true }); // of a process that cannot be
 
   const first = await unpackBundle({ asset: one, agentDir, log: silentLog });
   expect([first, readlinkSync(join(agentDir, "current"))]).toEqual([join(agentDir, "bin-one"), "bin-one"]);
@@ -57,10 +61,10 @@ test("attempts that are cut off again and again do not fill the disk", async () 
     mkdirSync(join(to, "bin"), { recursive: true });
     throw new Error("cut off");
   };
-  mkdirSync(join(agentDir, `bin-${asset.hash}.4194304.unfinished/bin`), { recursive: true });
+  for (const suffix of ["4194304-7.unfinished", `${process.pid}-7.unfinished`, "1-7.unfinished"]) mkdirSync(join(agentDir, `bin-${asset.hash}.${suffix}/bin`), { recursive: true }); // numbers that others have after a boot
   await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
   await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
-  expect(readdirSync(agentDir)).toEqual([`bin-${asset.hash}.${process.pid}.unfinished`]);
+  expect(readdirSync(agentDir)).toEqual([`bin-${asset.hash}.${unfinished(process.pid)}`]);
 });
 
 test("what the disk has cut off or lost is unpacked anew; what an older version has unpacked, and nobody has noted, stays", async () => {
@@ -119,9 +123,9 @@ test("who only wants one of the programs waits for another process that unpacks 
   };
   const never = async (): Promise<void> => expect.unreachable();
   expect(await wait(never)).toEqual([]); // nothing is there at all
-  for (const name of ["bin-awaited.4194304.unfinished", `bin-awaited.${process.pid}.unfinished`, `bin-another.${other.pid}.unfinished`]) mkdirSync(join(agentDir, name), { recursive: true });
-  expect(await wait(never)).toEqual([]); // cut off, our own, of another version
-  const theirs = join(agentDir, `bin-awaited.${other.pid}.unfinished`);
+  for (const name of ["bin-awaited.4194304-7.unfinished", `bin-awaited.${other.pid}-7.unfinished`, `bin-awaited.${unfinished(process.pid)}`, `bin-another.${unfinished(other.pid)}`]) mkdirSync(join(agentDir, name), { recursive: true });
+  expect(await wait(never)).toEqual([]); // cut off, also by one whose number another has now, our own, of another version
+  const theirs = join(agentDir, `bin-awaited.${unfinished(other.pid)}`);
   mkdirSync(theirs);
   expect(await wait(async (ms) => { if (slept.push(ms) === 3) rmSync(theirs, { recursive: true }); })).toEqual(["told"]);
   expect(slept).toHaveLength(3);

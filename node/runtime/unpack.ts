@@ -14,7 +14,7 @@ import { existsSync } from "node:fs";
 import { fileText, isUnreadable } from "../../core/lifecycle/file-text.ts";
 import { ifThere } from "../../core/lifecycle/if-there.ts";
 import type { Log } from "../../core/observe/log.ts";
-import { identify, runningPrograms } from "./process-identity.ts";
+import { identify, isAlive, runningPrograms } from "./process-identity.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";
 
 export interface BundleAsset {
@@ -46,6 +46,8 @@ const PIECE_BYTES = 1024 * 1024;
 const UNSYNCED_BYTES_MAX = 4 * 1024 * 1024;
 /** How often to look whether another process has finished. */
 const LOOK_MS = 250;
+/** Of what this process writes: by its number alone, what a power cut has left would be taken for another's work for as long as some process has that number again. */
+const OWN_SUFFIX = `.${process.pid}-${identify(process.pid)?.startTicks ?? 0}.unfinished`;
 
 /** The directory the components are in. */
 export async function unpackBundle(options: Unpacking): Promise<string> {
@@ -65,7 +67,7 @@ export async function unpackBundle(options: Unpacking): Promise<string> {
  * `told`: called once, if there is something to wait for.
  */
 export async function waitForUnpacking({ asset, agentDir }: Pick<Unpacking, "asset" | "agentDir">, { sleep, told }: { readonly sleep: (ms: number) => Promise<unknown>; readonly told: () => void }): Promise<void> {
-  const isGoingOn = async (): Promise<boolean> => (await readdir(agentDir).catch(() => [])).some((name) => name.startsWith(`bin-${asset.hash}.`) && !name.endsWith(`.${process.pid}.unfinished`) && isBeingWritten(name));
+  const isGoingOn = async (): Promise<boolean> => (await readdir(agentDir).catch(() => [])).some((name) => name.startsWith(`bin-${asset.hash}.`) && !name.endsWith(OWN_SUFFIX) && isBeingWritten(name));
   if (!(await isGoingOn())) return;
   told();
   do await sleep(LOOK_MS); while (await isGoingOn());
@@ -84,7 +86,7 @@ async function unpackAnew({ asset, agentDir, log, unpack = unpackArchive }: Unpa
   const directory = join(agentDir, `bin-${asset.hash}`);
   if (damaged !== undefined) log.error("node components are damaged, and are unpacked anew", { directory, file: damaged });
   await removeUnfinished(agentDir);
-  const unfinished = `${directory}.${process.pid}.unfinished`;
+  const unfinished = `${directory}${OWN_SUFFIX}`;
   await unpack(asset.path, unfinished).catch(async (cause: unknown) => {
     if (await isWhole(asset)) throw cause;
     throw new Error("the node components in this executable are damaged: install it again", { cause });
@@ -215,15 +217,15 @@ async function removeOld(agentDir: string, keep: string): Promise<void> {
     if (!programs.some((program) => program.startsWith(join(agentDir, name, "/")))) await rm(join(agentDir, name), { recursive: true, force: true });
 }
 
-/** What was cut off, also under this process's number in an earlier life of the machine: it would fill the disk, one attempt after the other. */
+/** What was cut off, also by this process: it would fill the disk, one attempt after the other. */
 async function removeUnfinished(agentDir: string): Promise<void> {
-  const doomed = (await readdir(agentDir)).filter((name) => name.endsWith(".unfinished") && (!isBeingWritten(name) || name.endsWith(`.${process.pid}.unfinished`)));
+  const doomed = (await readdir(agentDir)).filter((name) => name.endsWith(".unfinished") && (!isBeingWritten(name) || name.endsWith(OWN_SUFFIX)));
   for (const name of doomed) await rm(join(agentDir, name), { recursive: true, force: true });
 }
 
 function isBeingWritten(name: string): boolean {
-  const pid = /\.(\d+)\.unfinished$/.exec(name)?.[1];
-  return pid !== undefined && identify(Number(pid)) !== undefined;
+  const [, pid, startTicks] = /\.(\d+)-(\d+)\.unfinished$/.exec(name) ?? [];
+  return pid !== undefined && isAlive({ pid: Number(pid), startTicks: Number(startTicks) });
 }
 
 async function sync(directory: string): Promise<void> {

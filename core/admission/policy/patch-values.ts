@@ -164,7 +164,7 @@ function structOf(value: unknown): unknown {
   if (typeof value === "number") return finite(value);
   if (value instanceof Foreign) {
     if (value.type === "uint64") return Number(value.plain);
-    if (value.type === "[]uint8") return Buffer.from(value.plain.slice(1, -1).split(" ").map(Number)).toString("base64");
+    if (value.type === "[]uint8") return Buffer.from((value.plain.match(/\d+/g) ?? []).map(Number)).toString("base64");
     throw new Error(`proto: invalid type: ${value.type}`);
   }
   if (Array.isArray(value)) return value.map(structOf);

@@ -25,14 +25,17 @@ const GO_NO_ERROR = "%!w(<nil>)";
 
 type Container = JsonMap | readonly unknown[];
 
-/** `lax`: nobody has looked at the patch before, who wants to be told of nothing. `written`: the patch as it was sent, of which tests take the very words. */
-export function applyJsonPatch(document: JsonMap, patch: unknown, { lax = false, written }: { readonly lax?: boolean; readonly written?: JsonNode | undefined } = {}): JsonMap {
+/**
+ * `lax`: nobody has looked at the patch before, who wants to be told of nothing. `written`: the patch as it was sent, of which tests take the very words. `computed`: nobody has written it,
+ * and of what is computed a null is the word "null", which no value is: a test for one never passes.
+ */
+export function applyJsonPatch(document: JsonMap, patch: unknown, { lax = false, written, computed = false }: { readonly lax?: boolean; readonly written?: JsonNode | undefined; readonly computed?: boolean } = {}): JsonMap {
   const operations = decodeOperations(patch, lax);
   if (operations.length > JSON_PATCH_OPERATIONS_MAX) {
     throw requestEntityTooLarge(`The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${operations.length}`);
   }
   try {
-    const draft = new Draft(document);
+    const draft = new Draft(document, computed);
     operations.forEach((operation, at) => draft.apply(operation, written?.kind === "array" ? valueIn(written.items[at]!) : undefined));
     return draft.finish() as JsonMap;
   } catch (cause) {
@@ -57,13 +60,17 @@ class PatchError extends Error { override readonly name = "PatchError"; }
 /** The document under the patch. Containers are copied the first time an operation changes them. */
 class Draft {
   document: Container;
+  readonly #computed: boolean;
   /** Containers that are ours to change. */
   readonly #own = new Set<Container>();
   /** Copies of those that were looked into. */
   readonly #opened = new Set<Container>();
   #copiedBytes = 0;
 
-  constructor(document: Container) { this.document = document; }
+  constructor(document: Container, computed: boolean) {
+    this.document = document;
+    this.#computed = computed;
+  }
 
   apply(operation: JsonMap, written: JsonNode | undefined): void {
     const kind = operation["op"];
@@ -73,7 +80,7 @@ class Draft {
       case "replace": this.#replace(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
       case "move": this.#move(pathOf(operation, "from"), operation); break;
       case "copy": this.#copy(pathOf(operation, "from"), operation); break;
-      case "test": this.#test(pathOf(operation, "path"), written ?? jsonNodeOf(valueAt(operation, "value") ?? null)); break;
+      case "test": this.#test(pathOf(operation, "path"), this.#computed && operation["value"] === null ? undefined : written ?? jsonNodeOf(valueAt(operation, "value") ?? null)); break;
       default: throw new PatchError(`Unexpected kind: ${typeof kind === "string" ? kind : "unknown"}`);
     }
   }
@@ -139,9 +146,10 @@ class Draft {
     container[index] = value;
   }
 
-  #test(path: string, expected: JsonNode): void {
+  /** `expected` is missing: nothing is as expected. */
+  #test(path: string, expected: JsonNode | undefined): void {
     const actual = path === "" ? this.document : this.#get(path, "test operation does not apply: is missing path", `error in test for path: '${path}'`);
-    if (!readsAs(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
+    if (!expected || !readsAs(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
   }
 
   /** The container a path ends in and the key within, undefined if the way there is missing. Makes all of the way ours. */

@@ -48,3 +48,9 @@ test("a pod counts until its grace is over, however long that is", () => {
   const counts = (pod: Pod): boolean => podUsage(pod, Date.parse("2026-01-01T00:00:31Z")).has("requests.cpu");
   expect([going(30), going(31), going(2n ** 63n - 1n)].map(counts)).toEqual([false, true, true]);
 });
+
+test("what many sidecars ask for, each something else, is added up in time that grows with how many there are", { timeout: 5_000 }, () => {
+  const initContainers = Array.from({ length: 15_000 }, (_, i) => ({ name: `c${i}`, image: "i", restartPolicy: "Always", resources: { requests: { [`a.b/${i}`]: "2" } } })) as NonNullable<PodSpec["initContainers"]>;
+  const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }], initContainers } } as Pod;
+  expect(["requests.a.b/0", "requests.a.b/14999"].map((name) => podUsage(pod, 0).get(name)?.toString())).toEqual(["2", "2"]);
+});

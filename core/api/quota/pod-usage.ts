@@ -7,7 +7,7 @@ import type { Container, ContainerStatus, Pod, PodAffinityTerm, ScopedResourceSe
 import { asDouble } from "../meta/go-integer.ts";
 import { addQuantity, maxQuantity, parseQuantity, type Quantity } from "../meta/quantity.ts";
 import { parseTime } from "../meta/time.ts";
-import { add, type Amounts, amountsOf } from "./amounts.ts";
+import { add, addTo, type Amounts, amountsOf } from "./amounts.ts";
 
 const NAMES: ReadonlySet<string> = new Set(["count/pods", "pods", ...["cpu", "memory", "ephemeral-storage"].flatMap((name) => [name, `requests.${name}`, `limits.${name}`])]);
 /** What every container has to say of itself when a quota limits it. */
@@ -56,17 +56,15 @@ function podTotal({ spec, status }: Readonly<Pod>, which: "requests" | "limits")
   const infeasible = (status?.conditions ?? []).some(({ type, reason }) => type === "PodResizePending" && reason === "Infeasible");
   const of = (container: Container, resizable = true): Amounts => ofContainer(container, resizable ? statuses.get(container.name) : undefined, { which, infeasible });
   let total: Map<string, Quantity> = new Map();
-  for (const container of spec.containers ?? []) total = add(total, of(container));
-  let sidecars: Map<string, Quantity> = new Map();
-  let starting: Map<string, Quantity> = new Map();
+  const sidecars = new Map<string, Quantity>(), starting = new Map<string, Quantity>();
+  for (const container of spec.containers ?? []) for (const [name, quantity] of of(container)) addTo(total, name, quantity);
   for (const container of spec.initContainers ?? []) {
     const isSidecar = container.restartPolicy === "Always";
-    const own = of(container, isSidecar);
-    if (isSidecar) {
-      total = add(total, own);
-      sidecars = add(sidecars, own);
-      starting = most(starting, sidecars);
-    } else starting = most(starting, add(own, sidecars)); // written as the container writes it
+    for (const [name, quantity] of of(container, isSidecar)) { // of what others ask for the sidecars so far have raised it already
+      if (isSidecar) for (const sum of [total, sidecars]) addTo(sum, name, quantity);
+      const beside = sidecars.get(name);
+      raise(starting, name, isSidecar ? beside! : beside ? addQuantity(quantity, beside) : quantity); // written as the container writes it
+    }
   }
   total = most(total, starting);
   for (const [name, quantity] of amountsOf(spec.resources?.[which])) if (name === "cpu" || name === "memory" || name.startsWith("hugepages-")) total.set(name, quantity);
@@ -86,8 +84,13 @@ function ofContainer({ resources }: Container, status: ContainerStatus | undefin
 
 function most(a: Amounts, b: Amounts): Map<string, Quantity> {
   const out = new Map(a);
-  for (const [name, quantity] of b) out.set(name, out.has(name) ? maxQuantity(out.get(name)!, quantity) : quantity);
+  for (const [name, quantity] of b) raise(out, name, quantity);
   return out;
+}
+
+function raise(amounts: Map<string, Quantity>, name: string, quantity: Quantity): void {
+  const before = amounts.get(name);
+  amounts.set(name, before ? maxQuantity(before, quantity) : quantity);
 }
 
 /** What the pod leaves unsaid that the quota's resources demand; undefined: nothing. */

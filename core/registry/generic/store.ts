@@ -11,11 +11,10 @@
  */
 import { keysInOrder } from "../../api/codec/json-document.ts";
 import { integerAfter } from "../../api/meta/go-integer.ts";
-import { goQuote } from "../../api/meta/go-quote.ts";
 import type { GroupResource } from "../../api/meta/gvk.ts";
-import { pathSegmentName } from "../../api/meta/names.ts";
+import { checkNameParameter } from "../../api/meta/name-parameter.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, conflict, isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { conflict, isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
@@ -87,14 +86,14 @@ export class ResourceStore {
 
   /** As it is now. Throws as `known` does. */
   async get(namespace: string, name: string, signal: AbortSignal): Promise<Cached> {
-    checkName(name);
+    checkNameParameter(name);
     await this.#deps.cache.fresh(signal);
     return this.known(namespace, name);
   }
 
   /** As this server has heard of it, whether or not the store can be asked. Throws 404, and 400 for what cannot be a name. */
   known(namespace: string, name: string): Cached {
-    checkName(name);
+    checkNameParameter(name);
     return this.cache.get(this.keyOf(namespace, name)) ?? fail(notFound(this.#groupResource, name));
   }
 
@@ -299,11 +298,6 @@ export class ResourceStore {
     if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation = integerAfter(marked.metadata.generation);
     return marked;
   }
-}
-
-function checkName(name: string): void {
-  const problems = pathSegmentName(name);
-  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(";")}`);
 }
 
 function fail(error: Error): never {

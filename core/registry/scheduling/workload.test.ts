@@ -56,7 +56,7 @@ test.each<[Given, string[]]>([
   [{ controllerRef: { apiGroup: "apps", kind: "Deployment", name: "d" } }, []], [{ controllerRef: { kind: "Pod", name: "d" } }, []],
   [{ controllerRef: {} }, ["spec.controllerRef.kind: Required value", "spec.controllerRef.name: Required value"]],
   [{ controllerRef: { apiGroup: "a/b", kind: "a/b", name: "." } }, [`spec.controllerRef.apiGroup: Invalid value: "a/b": ${SUBDOMAIN}`, `spec.controllerRef.kind: Invalid value: "a/b": may not contain '/'`, `spec.controllerRef.name: Invalid value: ".": may not be '.'`]],
-  [{ podGroupTemplates: [] }, ["spec.podGroupTemplates: Required value"]], [{ podGroupTemplates: templates(8) }, []],
+  [{ podGroupTemplates: [] }, ["spec.podGroupTemplates: Required value"]], [{ podGroupTemplates: undefined }, ["spec.podGroupTemplates: Required value"]], [{ podGroupTemplates: templates(8) }, []],
   [{ podGroupTemplates: templates(9) }, ["spec.podGroupTemplates: Too many: 9: must have at most 8 items"]],
   [{ podGroupTemplates: [{ name: "", schedulingPolicy: GANG }, { name: "A", schedulingPolicy: GANG }] }, ["spec.podGroupTemplates[0].name: Required value", `spec.podGroupTemplates[1].name: Invalid value: "A": ${LABEL}`]],
 ])("a workload with %j", (spec, errors) => expect(created(workloads, workload({}, spec)).errors).toEqual(errors));

@@ -30,7 +30,7 @@ export function workloadDefinition(gates: Gates): Resource<Workload> {
     *validate({ spec }, old) {
       if (old) return; // nothing of it changes
       if (spec.controllerRef) yield* validateController("spec.controllerRef", spec.controllerRef);
-      const { podGroupTemplates: templates = [] } = spec;
+      const templates = spec.podGroupTemplates ?? []; // null, where none were sent
       yield* validateCount(templates);
       if (templates.length === 0 || templates.length > TEMPLATES_MAX) return;
       yield* uniqueNames("spec.podGroupTemplates", templates.map(asShown));

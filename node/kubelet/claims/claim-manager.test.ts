@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -71,13 +71,17 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await expect(first.prepare(both, signal)).rejects.toThrow("DRA driver nic.example.com is not registered");
   expect(calls, "nothing is begun where one of a pod's claims cannot be").toEqual([]);
   await first.prepare(pod("u1"), signal);
+  mkdirSync(join(dataDir, "dra_manager_state.tmp")); // the disk takes nothing
+  await expect(first.prepare(pod("u2"), signal)).rejects.toThrow("EISDIR");
+  await expect(first.prepare(pod("u2"), signal), "what is not on disk would be taken from it after a restart").rejects.toThrow("EISDIR");
+  rmdirSync(join(dataDir, "dra_manager_state.tmp"));
   await first.prepare(pod("u2"), signal);
   const given = (container: string) => first.devicesOf(pod("u1"), container).flatMap(({ devices }) => devices.flatMap(({ cdiIds }) => cdiIds));
   expect([given("all"), given("one"), given("none")]).toEqual([["example.com/gpu=0", "example.com/gpu=1"], ["example.com/gpu=0"], []]);
   await first.release("u1", signal);
   expect(calls).toEqual(["prepare"]);
 
-  expect([counted("dra_operations_duration_seconds", 'is_error="false",operation_name="PrepareResources"'), counted("dra_operations_duration_seconds", 'is_error="true",operation_name="PrepareResources"')]).toEqual([2, 4]);
+  expect([counted("dra_operations_duration_seconds", 'is_error="false",operation_name="PrepareResources"'), counted("dra_operations_duration_seconds", 'is_error="true",operation_name="PrepareResources"')]).toEqual([2, 6]);
   expect(counted("dra_grpc_operations_duration_seconds", `driver_name="${DRIVER}",grpc_status_code="OK",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"`)).toBe(1);
 
   expect(metrics.render()).toContain('dra_resource_claims_in_use{driver_name="<any>"} 1\n');

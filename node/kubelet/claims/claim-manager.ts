@@ -14,7 +14,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
-import { readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { readStateFile, stateFile } from "../../os/state-file.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import type { NodePrepareResourceResponse as Answer } from "../plugins/gen/dra.v1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
@@ -63,6 +63,7 @@ function devicesIn(driver: string, { devices = [] }: Answer): PreparedDevice[] {
 
 export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
+  const file = stateFile(path);
   const claims = new Map<string, PreparedClaim>((readStateFile(path, log, readClaims) ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
   const inTurn = keyedTurns();
   const measured = claimMetrics({ metrics, clock });
@@ -74,14 +75,15 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
 
   measured.inUse(() => [...claims.values()].filter(({ devices }) => devices).map(({ drivers: of }) => of));
 
-  /** Undefined: it is prepared no more. */
+  /** Undefined: it is prepared no more. Throws while it is not on disk: whoever starts something with it asks again, by `file.written`. */
   async function remember(changes: ReadonlyMap<string, PreparedClaim | undefined>): Promise<void> {
     if (changes.size === 0) return;
     for (const [key, claim] of changes) {
       if (claim) claims.set(key, claim);
       else claims.delete(key);
     }
-    await writeStateFile(path, storedClaims(claims.values()));
+    file.save(() => storedClaims(claims.values()));
+    await file.written();
   }
 
   /** In turn for all of them: in the order of their names, so that nobody waits for who waits for him. */
@@ -143,6 +145,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
         wanted.push(claim);
       }
       await inTurns(wanted.map(keyOf), () => prepareClaims(pod, wanted, signal)); // none where one of them cannot be
+      await file.written(); // of those that were prepared by a look before this one, too
     } catch (cause) {
       signal.throwIfAborted();
       const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${(cause as Error).message}`;

@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -238,6 +239,23 @@ describe("of an image on the node", () => {
     expect([await mayUse(records), await mayUse(start())]).toEqual([false, false]); // nor after a crash
     await records.failed(image);
     expect(await mayUse(records)).toBe(true);
+  });
+
+  test("pulled under two names at once it is known by both", async () => {
+    const records = start();
+    await Promise.all([records.pulled(image, imageRef, secret("first", "x")), records.pulled("alias:1", imageRef, secret("other", "y"))]);
+    expect(await Promise.all([mayUse(records, secret("first", "x")), records.mayUse("alias:1", { id: imageRef }, async () => [secret("other", "y")])])).toEqual([true, true]);
+  });
+
+  test("whose pull could not be noted, as the disk was full, is not being pulled any more", async () => {
+    const records = start();
+    const inTheWay = join(directory, "image_manager/pulled", `sha256-${createHash("sha256").update(imageRef).digest("hex")}.tmp`);
+    mkdirSync(inTheWay, { recursive: true });
+    await records.begin(image);
+    await expect(records.pulled(image, imageRef, undefined)).rejects.toThrow("EISDIR");
+    rmSync(inTheWay, { recursive: true });
+    await records.tidy({ all: async () => [imageRef], find: async () => ({ id: imageRef }) });
+    expect(readdirSync(join(directory, "image_manager/pulling"))).toEqual([]);
   });
 
   test("a Secret with what it was pulled with is known from then on, also when it changes", async () => {

@@ -13,6 +13,7 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { compareText } from "../../../core/api/meta/compare-text.ts";
+import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import { repositoryOf, withoutTag } from "../../cri/image-name.ts";
 import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
@@ -83,6 +84,7 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
   const pulling = (image: string): string => join(root, PULLING, fileOf(image));
   const pulledPath = (imageRef: string): string => join(root, PULLED, fileOf(imageRef));
   const underWay = new Map<string, number>(); // pulls that have begun, by image
+  const inTurn = keyedTurns();
   const noted = new Set<string>(); // names of records that were written since the images were listed last
 
   /** One pull fewer; whether it was the last. */
@@ -109,8 +111,8 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     }
   }
 
-  /** Of one that is as it was nothing is written. */
-  async function note(image: string, imageRef: string, credential: PullCredential | undefined): Promise<void> {
+  /** Of one that is as it was nothing is written. One after the other, or what of two names came last would be all that is known of the image. */
+  const note = (image: string, imageRef: string, credential: PullCredential | undefined): Promise<void> => inTurn(imageRef, async () => {
     const record = read(imageRef);
     const before = record?.credentialMapping ?? {};
     const name = withoutTag(image);
@@ -119,7 +121,7 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     noted.add(fileOf(imageRef));
     if (isDeepStrictEqual(mapping, before[name])) return;
     await write(imageRef, { ...before, [name]: mapping });
-  }
+  });
 
   /** A former life of the kubelet has begun to pull these, or their pods went before they were noted. */
   async function settle(find: ImagesHere["find"]): Promise<void> {
@@ -173,7 +175,10 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     },
 
     async pulled(image, imageRef, credential) {
-      await note(image, imageRef, credential);
+      await note(image, imageRef, credential).catch((error: unknown) => {
+        leave(image); // `tidy` finds it
+        throw error;
+      });
       await ended(image);
     },
 

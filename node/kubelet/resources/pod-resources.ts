@@ -53,15 +53,16 @@ function aggregate(pod: Pod, of: (container: Container) => Quantities): Quantiti
   const sidecars: Quantities = new Map();
   const init: Quantities = new Map();
   for (const container of pod.spec.initContainers ?? []) {
+    const own = of(container), during: Quantities = new Map();
     if (isSidecar(container)) {
-      add(total, of(container));
-      add(sidecars, of(container));
-      raise(init, sidecars);
-    } else {
-      const during = new Map(sidecars);
-      add(during, of(container));
-      raise(init, during);
+      add(total, own);
+      add(sidecars, own);
     }
+    for (const [name, quantity] of own) { // of what others ask for the sidecars so far have raised it already
+      const beside = sidecars.get(name);
+      during.set(name, isSidecar(container) ? beside! : beside ? addQuantity(beside, quantity) : quantity);
+    }
+    raise(init, during);
   }
   raise(total, init);
   return total;

@@ -73,9 +73,14 @@ test("a follower gets what is appended, survives rotation and truncation without
   truncateSync(file.path, 0);
   appendFileSync(file.path, line("f"));
   await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\nf\n");
+  appendFileSync(file.path, line("cut off").slice(0, 10));
+  await systemClock.sleep(50, new AbortController().signal); // it is read, and waits for its end
+  truncateSync(file.path, 0);
+  appendFileSync(file.path, line("g"));
+  await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\nf\ng\n");
   running = false;
   await done;
-  expect(text).toBe("a\nb\nc\nd\ne\ne\nf\n");
+  expect(text).toBe("a\nb\nc\nd\ne\ne\nf\ng\n");
 });
 
 test("lines that are none, and times", () => {

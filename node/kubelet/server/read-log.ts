@@ -81,8 +81,10 @@ export async function* readLog(path: string, first: FileHandle, options: ReadLog
         if (text.length > 0) yield text;
         return;
       }
-      if ((await file.stat()).size < position) position = 0; // copied and truncated
-      else await changes!.next(signal);
+      if ((await file.stat()).size < position) { // copied and truncated: of half a line the rest will not come
+        position = 0;
+        rest = Buffer.alloc(0);
+      } else await changes!.next(signal);
       if (signal.aborted) return;
     }
   } finally {

@@ -31,7 +31,7 @@ export class MirrorPods {
 
   /** From the API server. */
   observe(mirror: Pod, deleted: boolean): void {
-    if (deleted) this.#mirrors.delete(keyOf(mirror));
+    if (deleted) this.#forget(mirror);
     else this.#mirrors.set(keyOf(mirror), mirror);
   }
 
@@ -68,7 +68,12 @@ export class MirrorPods {
     } catch (error) {
       if (!isNotFound(error) && !isConflict(error)) throw error;
     }
-    this.#mirrors.delete(keyOf(mirror));
+    this.#forget(mirror);
+  }
+
+  /** Unless another one has been made in its place since. */
+  #forget(mirror: Pod): void {
+    if (this.#mirrors.get(keyOf(mirror))?.metadata.uid === mirror.metadata.uid) this.#mirrors.delete(keyOf(mirror));
   }
 
   async #create({ apiVersion, kind, metadata: { name, namespace, labels, annotations = {} }, spec }: Pod): Promise<void> {

@@ -49,6 +49,25 @@ test("a pod's ephemeral storage is what its containers write and its volumes on 
   }
 });
 
+test("what was counted for somebody who has gone before its end is told to nobody: a volume over its limit would be taken for a small one", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
+  try {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes: [{ name: "disk", emptyDir: {} }] } } as unknown as Pod;
+    const path = volumeDirectory(podDirectory(dataDir, "u"), "kubernetes.io/empty-dir", "disk");
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, "file"), new Uint8Array(256 * KI).fill(1));
+    const gone = new AbortController();
+    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers: [] } }] } : {}) } as unknown as Cri;
+    const cgroups = { usage: () => undefined, children: () => [], text() { gone.abort(); } } as unknown as Cgroups;
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p", podsGroup: "/kubepods" });
+    await expect(stats.summary(gone.signal)).rejects.toThrow("aborted");
+    const [of] = (await stats.summary(new AbortController().signal)).pods;
+    expect(of?.volume?.[0]?.usedBytes).toBeGreaterThanOrEqual(256 * KI);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
 test("a container or a sandbox that has ended is not told of, nor what it has left on the disk; the others began when they were made", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {

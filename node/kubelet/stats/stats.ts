@@ -80,6 +80,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const known = disks.get(path);
     if (known && clock.uptimeMs() - known.atMs < DISK_AGE_MS_MAX) return known.usage;
     const usage = await directoryUsage(path, signal);
+    signal.throwIfAborted(); // who asked has gone, and it was not counted to its end
     disks.set(path, { atMs: clock.uptimeMs(), usage });
     for (const [old, { atMs }] of disks) if (clock.uptimeMs() - atMs > 10 * DISK_AGE_MS_MAX) disks.delete(old);
     return usage;

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
-import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { type Clock, systemClock } from "../../../core/lifecycle/clock.ts";
+import { silentLog } from "../../../core/observe/log.ts";
 import type { ExecResult } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { FilesystemMismatch } from "./format-and-mount.ts";
@@ -20,7 +21,7 @@ const { signal } = new AbortController();
 const volume = { name: "pv", device: "/dev/sdz", fsType: "", options: ["noatime"], readOnly: false };
 
 /** A machine on which programs answer as told. `refuses`: the kernel mounts nothing. */
-function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false } = {}) {
+function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false, busy = new Set<string>() } = {}) {
   const did: string[] = [];
   const table: { source: string; target: string }[] = [];
   const mounts = {
@@ -31,13 +32,16 @@ function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false
       table.push({ source, target });
     },
     bind(from: string, target: string) { table.push({ source: table.find((mounted) => mounted.target === from)!.source, target }); },
-    unmount(target: string) { table.splice(table.findIndex((mounted) => mounted.target === target), 1); },
+    unmount(target: string) {
+      if (busy.has(target)) throw new Error(`unmount ${target}: EBUSY`);
+      table.splice(table.findIndex((mounted) => mounted.target === target), 1);
+    },
   } as unknown as Mounts;
   const exec = async (program: string, args: readonly string[]): Promise<ExecResult> => {
     did.push([program, ...args].join(" "));
     return { exitCode: 0, stdout: "", stderr: "", ...answers[program] };
   };
-  return { did, table, devices: localDevices({ dataDir, mounts, exec }) };
+  return { did, table, devices: localDevices({ dataDir, mounts, exec, log: silentLog }) };
 }
 const probe = "blkid -p -s TYPE -s PTTYPE -o export /dev/sdz";
 const mount = "mount -t ext4 -o noatime /dev/sdz";
@@ -72,6 +76,19 @@ test("a device that several pods use is mounted once, until the last of them is 
   table.pop();
   await devices.sweep();
   expect([table, existsSync(shared)]).toEqual([[], false]);
+});
+
+test("a device that somebody of the machine still looks into keeps no other, and no pod, from its end, and is unmounted later", async () => {
+  const root = join(dataDir, "plugins/kubernetes.io/local-volume/mounts"), busy = new Set([join(root, "pv")]);
+  const { table, devices } = machine({ blkid: { stdout: "TYPE=ext4\n" } }, { busy });
+  await devices.show(volume, join(dataDir, "pods/a/volumes/v"), signal);
+  await devices.show({ ...volume, name: "pv2", device: "/dev/sdy" }, join(dataDir, "pods/a/volumes/w"), signal);
+  table.splice(0, table.length, ...table.filter(({ target }) => target.startsWith(root)));
+  await devices.sweep();
+  expect(table.map(({ target }) => target)).toEqual([join(root, "pv")]);
+  busy.clear();
+  await devices.sweep();
+  expect(table).toEqual([]);
 });
 
 test.each<[string, Record<string, Partial<ExecResult>>, boolean, string]>([
@@ -137,9 +154,10 @@ test("a local directory is mounted as its volume says; it is given to the group 
   const bound = () => ({ metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, mountOptions: ["noexec"], local: { path } } });
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
   const told: string[] = [];
+  let breaks = true; // as a disk that does not answer
   const mounts = systemMounts();
   const deps = {
-    dataDir, client, mounts, hostIps: [], allocatable: () => ({}), tokens: {}, clock: systemClock, events: { event: ({ name }: { name: string }, type: string, reason: string, message: string) => void told.push(`${name} ${type} ${reason} ${message}`) },
+    dataDir, client, mounts, hostIps: [], allocatable: () => ({}), tokens: {}, clock: { ...systemClock, after(...args: Parameters<Clock["after"]>) { if (breaks) throw new Error("EIO"); return systemClock.after(...args); } }, events: { event: ({ name }: { name: string }, type: string, reason: string, message: string) => void told.push(`${name} ${type} ${reason} ${message}`) },
     expander: { inUse: async () => undefined, beforeUse: async () => undefined },
   } as unknown as SetUpDeps;
   const show = async (uid: string, fsGroup: number) => {
@@ -147,7 +165,9 @@ test("a local directory is mounted as its volume says; it is given to the group 
     return (await setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] })).hostPath!;
   };
   try {
-    const first = await show("a", 4321);
+    await expect(show("a", 4321)).rejects.toThrow("EIO");
+    breaks = false;
+    const first = await show("a", 4321); // and is not taken for one that it was given
     expect([mounts.list().find(({ target }) => target === first)?.options.includes("noexec"), statSync(shelf).gid]).toEqual([true, 4321]);
     await show("b", 4321);
     expect(told).toEqual([]);

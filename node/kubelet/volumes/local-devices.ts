@@ -9,6 +9,7 @@ import type { Exec } from "../../os/exec.ts";
 import type { Mounts } from "../../os/mount.ts";
 import type { MountPoint } from "../../os/mount-table.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
+import type { Log } from "../../../core/observe/log.ts";
 import { type BlockFileSystem, formatAndMount, fsTypeOf, growFileSystem } from "./format-and-mount.ts";
 import { podDirectories } from "./pod-directories.ts";
 import { makeDirectory } from "./volume-directory.ts";
@@ -23,7 +24,7 @@ export interface LocalDevices {
   show(volume: LocalDevice, directory: string, signal: AbortSignal): Promise<void>;
   /** Makes its file system as large as the device. */
   grow(volume: Pick<LocalDevice, "name" | "device">, signal: AbortSignal): Promise<void>;
-  /** Unmounts what no pod uses any more. */
+  /** Unmounts what no pod uses any more. What is busy, as somebody on the machine looks into it, keeps nothing else: it is tried again at the next sweep. */
   sweep(): Promise<void>;
 }
 
@@ -35,10 +36,10 @@ export async function localKind(path: string): Promise<"directory" | "device"> {
   throw new Error("only directory and block device are supported");
 }
 
-export function localDevices({ dataDir, mounts, exec }: { readonly dataDir: string; readonly mounts: Mounts; readonly exec: Exec }): LocalDevices {
+export function localDevices({ dataDir, mounts, exec, log }: { readonly dataDir: string; readonly mounts: Mounts; readonly exec: Exec; readonly log: Pick<Log, "warn"> }): LocalDevices {
   const root = join(dataDir, "plugins/kubernetes.io/local-volume/mounts");
   const inTurn = keyedTurns();
-  const isUsed = ({ source }: MountPoint): boolean => mounts.list().some((other) => other.source === source && other.target.startsWith(`${podDirectories(dataDir)}/`));
+  const isUsed = ({ source }: MountPoint, table: readonly MountPoint[]): boolean => table.some((other) => other.source === source && other.target.startsWith(`${podDirectories(dataDir)}/`));
 
   return {
     show: (volume, directory, signal) => inTurn(volume.name, async () => {
@@ -58,13 +59,14 @@ export function localDevices({ dataDir, mounts, exec }: { readonly dataDir: stri
     grow: ({ name, device }, signal) => inTurn(name, () => growFileSystem(exec, { device, target: join(root, name) }, signal)),
 
     async sweep() {
-      for (const { target } of mounts.list().filter((mounted) => mounted.target.startsWith(`${root}/`))) {
+      const before = mounts.list();
+      for (const { target } of before.filter((mounted) => mounted.target.startsWith(`${root}/`) && !isUsed(mounted, before))) { // of what is used nobody's turn is waited for: it may be made larger, which takes minutes
         await inTurn(basename(target), async () => {
-          const mounted = mounts.list().find((one) => one.target === target);
-          if (!mounted || isUsed(mounted)) return;
+          const table = mounts.list(), mounted = table.find((one) => one.target === target);
+          if (!mounted || isUsed(mounted, table)) return;
           mounts.unmount(target);
           await rmdir(target);
-        });
+        }).catch((error: unknown) => log.warn("device of a local volume not unmounted, next try later", { target, error }));
       }
     },
   };

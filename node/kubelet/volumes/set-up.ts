@@ -239,11 +239,11 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
     else await devices.show({ name, device: path, fsType, options, readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
     try {
       await expander.beforeUse(growing, signal);
+      if (!readOnly) await giveLocal(deps, pod, name, directory);
     } catch (error) {
-      mounts.unmount(directory); // as if it had not been
+      mounts.unmount(directory); // as if it had not been: what is mounted is the pod's, as large as it should be and given to its group
       throw error;
     }
-    if (!readOnly) await giveLocal(deps, pod, name, directory);
   }
   return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim) };
 }

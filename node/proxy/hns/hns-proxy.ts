@@ -79,6 +79,7 @@ export function hnsProxy(options: HnsProxyOptions): Runnable {
   function sync(): boolean {
     const network = networkOf();
     if (!network) return false;
+    health.taken();
     const hcn = open();
     const beganMs = clock.uptimeMs();
     const { directServerReturn, sessionAffinity } = hcn.features();

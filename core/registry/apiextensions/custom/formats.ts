@@ -23,7 +23,7 @@ const RGB_COLOR = new RegExp(String.raw`^rgb\(${COLOR_PART},${COLOR_PART},${COLO
 const ATOM = String.raw`[A-Za-z0-9!#$%&'*+\-/=?^_\x60{|}~\x{80}-\x{10ffff}]+`;
 const ADDRESS = String.raw`(?:${ATOM}(?:\.${ATOM})*|"(?:[^"\\]|\\.)*")@(?:${ATOM}(?:\.${ATOM})*|\[[^\[\]\\]*\])`;
 const EMAIL = compileRegex(String.raw`^\s*(?:${ADDRESS}|(?:(?:${ATOM}|"(?:[^"\\]|\\.)*")[\s.]*)*<${ADDRESS}>)\s*$`);
-const MAC = /^(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\2){6}[0-9a-fA-F]{2}|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\3){18}[0-9a-fA-F]{2}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){3}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){9})$/;
+const MAC = /^(?:[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\1){4}[0-9a-fA-F]{2}|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\2){6}[0-9a-fA-F]{2}|[0-9a-fA-F]{2}([:-])(?:[0-9a-fA-F]{2}\3){18}[0-9a-fA-F]{2}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){2}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){3}|[0-9a-fA-F]{4}(?:\.[0-9a-fA-F]{4}){9}|[0-9a-fA-F]{12}|[0-9a-fA-F]{16}|[0-9a-fA-F]{40})$/;
 const SHORT_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
 const LONG_NAME = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const LONG_NAME_BYTES_MAX = 253;

@@ -22,7 +22,7 @@ import type { Log } from "../../../../core/observe/log.ts";
 import type { Exec } from "../../../os/exec.ts";
 import type { Mounts } from "../../../os/mount.ts";
 import { readStateFile, writeStateFile } from "../../../os/state-file.ts";
-import { keyedTurns } from "../../../../core/lifecycle/keyed-turns.ts";
+import { type InTurn, keyedTurns } from "../../../../core/lifecycle/keyed-turns.ts";
 import { formatAndMount } from "../format-and-mount.ts";
 import { MountFailure, VolumePending } from "../mount-failure.ts";
 import { podDirectories, podDirectory } from "../pod-directories.ts";
@@ -36,7 +36,7 @@ export interface IscsiVolumes {
   show(disk: IscsiDisk, directory: string, signal: AbortSignal): Promise<void>;
   /** The disk's device, as long as the pod has a directory. Repeats nothing. Throws MountFailure, VolumePending. */
   map(disk: IscsiDisk, podUid: string, signal: AbortSignal): Promise<string>;
-  /** Unmounts and logs out of what no pod uses any more: tried now, and again and again until it is done. */
+  /** Unmounts and logs out of what no pod uses any more: tried now, and again and again until it is done. A target that is busy, or did not let go, keeps nobody: it has its turn beside that. */
   sweep(signal: AbortSignal): Promise<void>;
   /** For the node's status. */
   inUse(): Promise<readonly string[]>;
@@ -67,8 +67,21 @@ interface Here extends IscsiTarget { readonly directory: string; readonly block:
 export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, log, life, onInUse, sessions = iscsiSessions() }: IscsiDeps): IscsiVolumes {
   const admin = iscsiadm(exec);
   const devices = iscsiDevices({ admin, sessions, exec, clock, log });
-  const inTurn = keyedTurns(); // by target: what one volume logs in to, another does not log out of
+  const turns = keyedTurns(); // by target: what one volume logs in to, another does not log out of
+  const underWay = new Map<string, number>(); // how many have, or wait for, a target's turn: what they do may take minutes
+  const failing = new Set<string>(); // targets that did not let go when they were asked last
   let sweeping: Promise<void> | undefined;
+
+  const inTurn: InTurn = async (iqn, work) => {
+    underWay.set(iqn, (underWay.get(iqn) ?? 0) + 1);
+    try {
+      return await turns(iqn, work);
+    } finally {
+      const left = underWay.get(iqn)! - 1;
+      if (left > 0) underWay.set(iqn, left);
+      else underWay.delete(iqn);
+    }
+  };
 
   async function attached(disk: IscsiDisk, directory: string, signal: AbortSignal): Promise<string> {
     if ((await mkdir(directory, { recursive: true, mode: 0o750 })) !== undefined) onInUse();
@@ -144,14 +157,21 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
     log.info("iSCSI volume detached", { target: target.iqn, lun: target.lun, loggedOut: others.length === 0 });
   }
 
-  /** Whether nothing is left that nobody uses. */
-  async function sweepOnce(signal: AbortSignal): Promise<boolean> {
+  /** Whether nothing is left that nobody uses. `waits`: also for targets that may take long. */
+  async function sweepOnce(signal: AbortSignal, { waits }: { readonly waits: boolean }): Promise<boolean> {
     let isDone = true;
     for (const here of await all()) {
+      if (await isUsed(here)) continue;
+      if (!waits && (underWay.has(here.iqn) || failing.has(here.iqn))) {
+        isDone = false;
+        continue;
+      }
       await inTurn(here.iqn, async () => {
         if (!(await isUsed(here)) && existsSync(here.directory)) await detach(here, signal);
+        failing.delete(here.iqn);
       }).catch((error: unknown) => {
         isDone = false;
+        failing.add(here.iqn);
         if (!signal.aborted) log.warn("iSCSI volume not detached, next try later", { target: here.iqn, lun: here.lun, error });
       });
     }
@@ -161,14 +181,14 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   async function sweepUntilDone(): Promise<void> {
     for (let failures = 1; !life.aborted; failures++) {
       await clock.sleep(backoffMs(failures, RETRY), life);
-      if (life.aborted || (await sweepOnce(life))) return;
+      if (life.aborted || (await sweepOnce(life, { waits: true }))) return;
     }
   }
 
   return {
     show, map,
     async sweep(signal) {
-      if (!(await sweepOnce(signal))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
+      if (!(await sweepOnce(signal, { waits: false }))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
     },
     inUse: async () => [...new Set((await all()).map(({ portals, iqn, lun }) => iscsiVolumeName({ targetPortal: portals[0]!, iqn, lun })))].toSorted(),
   };

@@ -1,7 +1,8 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod } from "../../../../core/api/gen/core.v1.ts";
 import { silentLog } from "../../../../core/observe/log.ts";
 import type { Client } from "../../../../core/client/client.ts";
 import { eventually } from "../../../../test/fake-api.ts";
@@ -11,8 +12,9 @@ import type { Mounts } from "../../../os/mount.ts";
 import { VolumePending } from "../mount-failure.ts";
 import { iscsiDirectory, iscsiDisk, noteOf, targetOfDirectory, targetOfNote } from "./iscsi-disk.ts";
 import { iscsiSessions } from "./iscsi-sessions.ts";
-import { iscsiVolumes } from "./iscsi-volumes.ts";
+import { type IscsiVolumes, iscsiVolumes } from "./iscsi-volumes.ts";
 import { interfaceSettings, iscsiadm } from "./iscsiadm.ts";
+import { setUpIscsi } from "./set-up-iscsi.ts";
 
 let root = "";
 beforeEach(() => { root = mkdtempSync(join(tmpdir(), "iscsi-")); });
@@ -29,7 +31,7 @@ function put(path: string, text = ""): void {
 }
 
 /** A kernel's /sys and an iscsiadm that knows portals, by their SCSI host. LUNs become disks when somebody looks for them, as they do at a session that scans by hand. */
-function machine(portals: Record<string, number>, refuse: (args: string) => Partial<ExecResult> | undefined = () => undefined) {
+function machine(portals: Record<string, number>, refuse: (args: string) => Partial<ExecResult> | Promise<Partial<ExecResult>> | undefined = () => undefined) {
   const [sys, dev, dataDir] = ["sys", "dev", "data"].map((name) => join(root, name)) as [string, string, string];
   const did: string[] = [];
   const told: string[] = [];
@@ -40,7 +42,7 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     const line = args.join(" ");
     did.push([program, ...args].join(" "));
     const portal = args[args.indexOf("-p") + 1]!;
-    const answer = { exitCode: 0, stdout: "", stderr: "", ...refuse(line) };
+    const answer = { exitCode: 0, stdout: "", stderr: "", ...(await refuse(line)) };
     if (program !== "iscsiadm" || answer.exitCode !== 0) return answer;
     if (args.includes("show")) return { ...answer, stdout: "# BEGIN RECORD 2.1.8\niface.iscsi_ifacename = default\niface.net_ifacename = <empty>\niface.transport_name = tcp\niface.mtu = 0\n# END RECORD\n" };
     if (args.includes("--login")) {
@@ -203,6 +205,30 @@ test("what cannot be logged out of is tried again until it is done", async () =>
   expect([loggedIn.size, did.filter((line) => line.includes("--logout")).length]).toEqual([0, 4]);
 });
 
+test("who ends waits for no other target: neither for one that is being logged in to nor for one that does not let go", async () => {
+  const held = { "--login": Promise.withResolvers<object>(), "--logout": Promise.withResolvers<object>() };
+  let holds: keyof typeof held | undefined = "--login";
+  const { dataDir, table, did, loggedIn, start } = machine({ "10.0.0.1:3260": 1 }, (line) => (holds && line.includes(holds) ? held[holds].promise : undefined));
+  const iscsi = start();
+  const asked = (what: string): Promise<number> => eventually(() => did.filter((line) => line.includes(what)).length, (count) => count > 0);
+  const shown = iscsi.show(iscsiDisk(source, use), join(dataDir, "pods/a/v"), signal);
+  await asked("--login");
+  await iscsi.sweep(signal);
+  holds = undefined;
+  held["--login"].resolve({});
+  await shown;
+  table.pop();
+  holds = "--logout";
+  const own = iscsi.sweep(signal);
+  await asked("--logout");
+  await iscsi.sweep(signal);
+  held["--logout"].resolve({ exitCode: 9 });
+  await own;
+  await iscsi.sweep(signal); // it is tried again beside that
+  holds = undefined;
+  await eventually(() => loggedIn.size, (count) => count === 0);
+});
+
 test.each<[string, Record<string, number>, (line: string) => Partial<ExecResult> | undefined, string]>([
   ["a portal that does not answer", {}, () => undefined, 'MountVolume.WaitForAttach failed for volume "v" : failed to get any path for iscsi disk, last err seen:\niscsi: failed to attach disk: Error: iscsiadm: connection timed out (exit status 8)'],
   ["a target that is not found", { "10.0.0.1:3260": 1 }, (line) => (line.includes("--discover") ? { exitCode: 4, stderr: "cannot connect" } : undefined), "iscsi: failed to sendtargets to portal 10.0.0.1:3260 output: cannot connect, err exit status 4"],
@@ -248,4 +274,18 @@ test("sessions are the kernel's word: portals by host, disks by LUN; what is gon
 
 test("what iscsiadm shows of an interface", () => {
   expect([...interfaceSettings("# BEGIN\niface.iscsi_ifacename = default\niface.mtu = 0\niface.hwaddress = <empty>\n")]).toEqual([["iface.mtu", "0"]]);
+});
+
+test("a disk that cannot be given to its pod's group is not the pod's: it is shown and given anew", async () => {
+  const dataDir = join(root, "data"), mounted = new Set<string>();
+  let isThere = false;
+  const iscsi = { show: async (_: unknown, directory: string) => { mounted.add(directory); if (isThere) mkdirSync(directory, { recursive: true }); } } as unknown as IscsiVolumes;
+  const mounts = { isMountPoint: (path: string) => mounted.has(path), unmount: (path: string) => void mounted.delete(path) };
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [], securityContext: { fsGroup: process.getgid!() } } } as unknown as Pod;
+  const setUp = () => setUpIscsi({ dataDir, client: {} as Client, mounts, iscsi }, pod, source, use, signal);
+  await expect(setUp()).rejects.toThrow("ENOENT");
+  expect(mounted.size).toBe(0);
+  isThere = true;
+  const { hostPath } = await setUp();
+  expect([mounted.has(hostPath!), (statSync(hostPath!).mode & 0o2070).toString(8)]).toEqual([true, "2070"]);
 });

@@ -13,7 +13,7 @@ import type { IscsiVolumes } from "./iscsi-volumes.ts";
 interface Deps {
   readonly dataDir: string;
   readonly client: Client;
-  readonly mounts: Pick<Mounts, "isMountPoint">;
+  readonly mounts: Pick<Mounts, "isMountPoint" | "unmount">;
   readonly iscsi: IscsiVolumes;
 }
 
@@ -25,7 +25,12 @@ export async function setUpIscsi({ dataDir, client, mounts, iscsi }: Deps, pod: 
   const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/iscsi", name);
   if (!mounts.isMountPoint(directory)) {
     await iscsi.show(await disk(), directory, signal);
-    if (!readOnly) await giveToGroup(pod, directory, { readOnly });
+    try {
+      if (!readOnly) await giveToGroup(pod, directory, { readOnly });
+    } catch (error) {
+      mounts.unmount(directory); // what is mounted is its group's
+      throw error;
+    }
   }
   return { hostPath: directory, readOnly, managed: !readOnly, isMeasured: true };
 }
