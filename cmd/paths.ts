@@ -10,6 +10,7 @@ export function paths(dataDir: string) {
     encryption: join(dataDir, "server", "encryption.yaml"),
     restoredProviders: join(dataDir, "server", "encryption-provider-config.yaml"),
     token: join(dataDir, "server", "token"),
+    datastore: join(dataDir, "server", "datastore"),
     snapshots: join(dataDir, "server", "snapshots"),
     manifests: join(dataDir, "server", "manifests"),
     /** For machines of other kinds than this one: <target>/coracle. */

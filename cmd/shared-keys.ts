@@ -38,18 +38,18 @@ export interface SharedKeysOptions {
   readonly releasedMs: number;
 }
 
-const PREFIX = "/bootstrap/";
+export const SHARED_KEYS_PREFIX = "/bootstrap/";
 const RANGES: readonly string[] = ["cluster-cidr", "service-cidr"];
 
 /** Call before openPki: afterwards the directory has the cluster's keys. Throws ConfigError when this server does not belong to the cluster. */
 export async function shareKeys(options: SharedKeysOptions): Promise<void> {
   const { store, dir, secret, settings, random, log } = options;
-  const key = PREFIX + (await bundleName(secret));
+  const key = SHARED_KEYS_PREFIX + (await bundleName(secret));
   await mendSharedFiles(dir, log);
   const before = await readSharedFiles(dir);
   let row = await store.get(key);
   if (!row) {
-    if ((await store.list({ prefix: PREFIX, limit: 1 })).rows.length > 0) throw new ConfigError("--token: the datastore is of a cluster with another token: give the one in <data-dir>/server/token of its first server");
+    if ((await store.list({ prefix: SHARED_KEYS_PREFIX, limit: 1 })).rows.length > 0) throw new ConfigError("--token: the datastore is of a cluster with another token: give the one in <data-dir>/server/token of its first server");
     await ensureSharedKeys(options);
     try {
       await store.put(key, await sealBundle({ files: await readSharedFiles(dir), settings }, secret, random), 0);
@@ -74,7 +74,7 @@ async function openRow({ key, value }: Pick<Row, "key" | "value">, secret: strin
 
 /** Asked now and then, after shareKeys. Throws when the datastore does. */
 export async function followSharedKeys({ store, dir, secret, random, log }: Pick<SharedKeysOptions, "store" | "dir" | "secret" | "random" | "log">): Promise<{ look(): Promise<void> }> {
-  const key = PREFIX + (await bundleName(secret));
+  const key = SHARED_KEYS_PREFIX + (await bundleName(secret));
   let known = authoritiesOf(await readSharedFiles(dir)), knownAt: Revision | undefined;
   return {
     async look() {

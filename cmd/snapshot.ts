@@ -14,6 +14,7 @@ import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { withOwnAddresses } from "./config/ranges.ts";
+import { forgetEtcd } from "./datastore-place.ts";
 import { type Paths, paths as pathsIn } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
@@ -136,6 +137,7 @@ async function restore(words: readonly string[], { paths, directory, given, keep
     throw error;
   });
   await keys?.apply();
+  await forgetEtcd(paths);
   console.log(`${paths.store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
   if (had && existsSync(aside)) console.log(`the store of before is kept in ${aside}: remove it when all is well`);
   console.log(keys && keys.flags.length > 0 ? `start the server with ${keys.flags.join(" ")}, as the cluster had it` : "start the server");

@@ -14,6 +14,7 @@ import type { ApiServerArgs } from "../apiserver-args.ts";
 import { criticalSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import { type Datastore, openDatastore } from "../datastore.ts";
+import { refuseEmptyEtcd, refuseWithoutEtcd, rememberEtcd } from "../datastore-place.ts";
 import { type Encryption, openEncryption } from "../encryption.ts";
 import { measuredStore } from "../measured-store.ts";
 import type { Paths } from "../paths.ts";
@@ -54,8 +55,10 @@ export interface State {
 }
 
 export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, trace, signal }: Options): Promise<State> {
+  if (settings.datastoreEndpoint === undefined) await refuseWithoutEtcd(paths);
   const datastore = await openDatastore({ settings, path: paths.store, snapshots: settings.snapshotDir ?? paths.snapshots, wasUsed: existsSync(paths.tls), clock, log, signal });
   const { store: beneath, isShared } = datastore;
+  if (isShared) await refuseEmptyEtcd(paths, beneath);
   const providerFile = args.text("encryption-provider-config");
   const encryption = await openEncryption({
     beneath, isShared, serverId: apiServerId(node.name), clock, random, metrics, trace, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
@@ -65,6 +68,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   const given = givenToken(settings);
   const secret = await clusterSecret({ path: paths.token, given, random, log });
   if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs: releasedMs() });
+  if (settings.datastoreEndpoint !== undefined) await rememberEtcd(paths, settings.datastoreEndpoint);
   const shared = isShared ? await followSharedKeys({ store, dir: paths.tls, secret, random, log }) : undefined;
   const names = (): ServingNames => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] });
   const own = await openPki({ dir: paths.tls, clock, random, log, releasedMs: releasedMs(), names });

@@ -1,0 +1,37 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, test } from "vitest";
+import { forgetEtcd, refuseEmptyEtcd, refuseWithoutEtcd, rememberEtcd } from "./datastore-place.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "place-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const place = { datastore: join(directory, "datastore"), store: join(directory, "db") };
+const etcd = (keys: number) => ({ list: async () => ({ rows: Array.from({ length: keys }, () => ({ key: "/bootstrap/x", revision: 1, value: {} })), revision: 1 }) }) as unknown as Parameters<typeof refuseEmptyEtcd>[1];
+
+beforeEach(() => {
+  for (const path of Object.values(place)) rmSync(path, { recursive: true, force: true });
+});
+
+function builtIn(): void {
+  mkdirSync(place.store);
+  writeFileSync(join(place.store, "CURRENT"), "MANIFEST-000001\n");
+}
+
+test("a server whose objects are in etcd does not begin an empty cluster of its own when the flag is lost", async () => {
+  await refuseWithoutEtcd(place);
+  await rememberEtcd(place, "https://e:2379");
+  await expect(refuseWithoutEtcd(place)).rejects.toThrow("this server's objects are in etcd: start it with --datastore-endpoint https://e:2379, as before");
+  await forgetEtcd(place);
+  expect(existsSync(place.datastore)).toBe(false);
+  await refuseWithoutEtcd(place);
+});
+
+test("a server whose objects are here does not become one of an empty etcd: nodes would believe it", async () => {
+  await refuseEmptyEtcd(place, etcd(0)); // a new one
+  builtIn();
+  await expect(refuseEmptyEtcd(place, etcd(0))).rejects.toThrow(`this server's objects are in ${place.store}, and there are none in etcd`);
+  await refuseEmptyEtcd(place, etcd(1)); // of the cluster, as shared-keys.ts sees to
+  await rememberEtcd(place, "https://e:2379");
+  await expect(refuseEmptyEtcd(place, etcd(0))).rejects.toThrow("there is nothing of this server's cluster in etcd any more"); // it was made anew, or is another one
+});

@@ -1,0 +1,42 @@
+/**
+ * Where a server's objects are: in its data directory, or in an etcd. One that is started for the other place would be a server of nothing, or of what was there long ago, with the same authorities:
+ * nodes believe it, and end the pods that it does not know.
+ *
+ *   <data-dir>/server/datastore    the etcd this server is one of; absent: its objects are in its data directory
+ */
+import { rm } from "node:fs/promises";
+import { fileText } from "../core/lifecycle/file-text.ts";
+import { writeDurably } from "../core/pki/durable-file.ts";
+import { isLevelStore } from "../storage/leveldb/leveldb.ts";
+import type { Store } from "../storage/store.ts";
+import { ConfigError } from "./config/config.ts";
+import type { Paths } from "./paths.ts";
+import { SHARED_KEYS_PREFIX } from "./shared-keys.ts";
+
+type Place = Pick<Paths, "datastore" | "store">;
+
+/** Before the built-in store is opened. Throws ConfigError. */
+export async function refuseWithoutEtcd({ datastore }: Place): Promise<void> {
+  const etcd = (await fileText(datastore))?.trim();
+  if (etcd === undefined) return;
+  throw new ConfigError(`this server's objects are in etcd: start it with --datastore-endpoint ${etcd || "…"}, as before; without it the cluster would be empty, and nodes would end their pods. To have it here from now on restore a snapshot (coracle snapshot restore FILE), or remove ${datastore} to begin anew`);
+}
+
+/** Before anything is put into etcd. Throws ConfigError. */
+export async function refuseEmptyEtcd({ datastore, store: path }: Place, etcd: Pick<Store, "list">): Promise<void> {
+  const wasIts = (await fileText(datastore)) !== undefined;
+  if (!wasIts && !isLevelStore(path)) return;
+  if ((await etcd.list({ prefix: SHARED_KEYS_PREFIX, limit: 1 })).rows.length > 0) return; // of this cluster, or shared-keys.ts tells that it is of another one
+  if (wasIts) throw new ConfigError(`there is nothing of this server's cluster in etcd any more: the cluster would be empty, and nodes would end their pods. Restore etcd with its own tools, or give the --datastore-endpoint of before; to begin with an empty cluster remove ${datastore}`);
+  throw new ConfigError(`this server's objects are in ${path}, and there are none in etcd: with --datastore-endpoint the cluster would be empty, and nodes would end their pods. Start it without, as before; or move ${path} away to begin with an empty cluster`);
+}
+
+/** Once this server is one of those that share it. */
+export async function rememberEtcd({ datastore }: Place, endpoint: string): Promise<void> {
+  if ((await fileText(datastore)) !== `${endpoint}\n`) await writeDurably(datastore, `${endpoint}\n`);
+}
+
+/** The objects are in the data directory from now on. */
+export async function forgetEtcd({ datastore }: Place): Promise<void> {
+  await rm(datastore, { force: true });
+}
