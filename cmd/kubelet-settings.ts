@@ -121,15 +121,17 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   };
   const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
-  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !(name in ARGUMENTS) && !isOther(name))) }) };
+  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !setterOf(name) && !isOther(name))) }) };
   for (const [name, value] of given) {
-    const set = ARGUMENTS[name];
+    const set = setterOf(name);
     if (!set && !isOther(name) && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
     if (set) set(configured, value); // a flag wins over the file
     else checkOther("kubelet-arg", `${name}=${value}`, { others: OTHER_KUBELET_SETTINGS, known: [...Object.keys(ARGUMENTS), ...CONFIGURATION, "fields of KubeletConfiguration"] });
   }
   return configured;
 }
+
+function setterOf(name: string): (typeof ARGUMENTS)[string] | undefined { return Object.hasOwn(ARGUMENTS, name) ? ARGUMENTS[name] : undefined; }
 
 /** A name alone is one that is true. Throws ConfigError. */
 function argumentPair(text: string): [name: string, value: string] {

@@ -1,3 +1,5 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { metricsRegistry } from "./metrics.ts";
 import { buildMetrics, processMetrics } from "./process-metrics.ts";
@@ -18,4 +20,12 @@ test("when the process began is told by the clock as it is now, and the same eac
   expect(told()).toBe(first);
   aheadMs = 56 * 365 * 86_400_000;
   expect(Math.round(told() - first)).toBe(Math.round(aheadMs / 1000));
+});
+
+test.skipIf(process.platform !== "linux")("how much memory it has mapped is told in bytes, however large the machine's pages are", () => {
+  const metrics = metricsRegistry();
+  processMetrics(metrics, { nowMs: Date.now });
+  const told = Number(/^process_virtual_memory_bytes (\S+)$/m.exec(metrics.render())![1]);
+  const pages = Number(readFileSync("/proc/self/statm", "utf8").split(" ")[0]), pageBytes = Number(execFileSync("getconf", ["PAGESIZE"], { encoding: "utf8" }));
+  expect(told / (pages * pageBytes)).toBeCloseTo(1, 1);
 });

@@ -3,8 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Metrics } from "./metrics.ts";
 
-const PAGE_BYTES = 4096;
-const MICROSECONDS = 1e6;
+const MICROSECONDS = 1e6, KIB = 1024;
 
 /** Since 1970, as the process knew it when it began. */
 export function startedSeconds(): number { return performance.timeOrigin / 1000; }
@@ -27,7 +26,7 @@ export function processMetrics(metrics: Metrics, clock: Pick<Clock, "nowMs">): v
   metrics.gaugeFrom("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => [[{}, started()]]);
   metrics.gaugeFrom("process_resident_memory_bytes", "Resident memory size in bytes.", () => [[{}, process.memoryUsage.rss()]]);
   if (process.platform !== "linux") return;
-  metrics.gaugeFrom("process_virtual_memory_bytes", "Virtual memory size in bytes.", () => [[{}, Number(readFileSync("/proc/self/statm", "utf8").split(" ")[0]) * PAGE_BYTES]]);
+  metrics.gaugeFrom("process_virtual_memory_bytes", "Virtual memory size in bytes.", () => [[{}, Number(/^VmSize:\s+(\d+) kB/m.exec(readFileSync("/proc/self/status", "utf8"))?.[1] ?? 0) * KIB]]); // not in pages, as statm has it: of 16 and 64 KiB on some machines
   metrics.gaugeFrom("process_open_fds", "Number of open file descriptors.", () => [[{}, readdirSync("/proc/self/fd").length]]);
   metrics.gaugeFrom("process_max_fds", "Maximum number of open file descriptors.", () => {
     const limit = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? "";
