@@ -1,5 +1,5 @@
 import { createSocket } from "node:dgram";
-import { connect } from "node:net";
+import { connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { informerFactory } from "../client/informer-factory.ts";
 import { ENDPOINT_SLICES, NAMESPACES, NODES, SERVICES } from "../client/resources.ts";
@@ -37,13 +37,18 @@ function overTcp(port: number, ...messages: Uint8Array[]): Promise<Uint8Array[]>
   });
 }
 
-/** A port that was free a moment ago. */
+/** A port that was free a moment ago, of UDP and of TCP: other tests have connections from any. */
 async function freePort(): Promise<number> {
-  const socket = createSocket("udp4");
-  await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
-  const { port } = socket.address();
-  socket.close();
-  return port;
+  for (;;) {
+    const socket = createSocket("udp4"), server = createServer();
+    await new Promise<void>((resolve) => socket.bind(0, "127.0.0.1", resolve));
+    const { port } = socket.address();
+    const isFree = await new Promise<boolean>((resolve) => server.once("error", () => resolve(false)).listen(port, "127.0.0.1", () => resolve(true)));
+    socket.close();
+    if (!isFree) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 test("the server answers over UDP and TCP, follows aliases, and says so when nobody knows", async () => {
