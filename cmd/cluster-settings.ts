@@ -1,5 +1,6 @@
 /** The settings all nodes of a cluster share: given to the server, written into the cluster (core/server/join-objects.ts), read by agents. */
 import { camelCase, type FLAGS, type Settings } from "./config/flags.ts";
+import { canonicalText } from "./config/ranges.ts";
 
 const SHARED = ["cluster-cidr", "service-cidr", "cluster-dns", "cluster-domain", "overlay", "disable"] as const satisfies readonly (typeof FLAGS)[number]["name"][];
 const CRITICAL = ["cluster-cidr", "service-cidr", "cluster-dns", "cluster-domain"] as const satisfies readonly (typeof SHARED)[number][];
@@ -16,6 +17,12 @@ const AFTER_CHANGE: Readonly<Partial<Record<string, string>>> = {
   overlay: "nodes that have the one reach no pods on those that have the other: start all agents anew, and give all servers the same",
   disable: "agents go on with what they have until they are started anew; give all servers the same",
 };
+
+/** However it was written: an older server has told the cluster what its owner wrote, and what is disabled is in no order. */
+export function isSameSetting({ name, before, now }: { readonly name: string; readonly before: string; readonly now: string }): boolean {
+  const parts = (text: string): readonly string[] => (name === "disable" ? text.split(",").toSorted() : [canonicalText(text)]);
+  return parts(before).join() === parts(now).join();
+}
 
 export function afterChange(name: string): string | undefined { return AFTER_CHANGE[name]; }
 

@@ -35,6 +35,7 @@ test.each([
   [["images", "list", "x"], 'coracle: images list takes no names, and there is "x"'],
   [["node", "revoke", "-x"], "coracle: unknown flag -x"],
   [["secrets-encrypt", "status", "x"], 'coracle: "coracle secrets-encrypt status" takes no names, and there is "x"'],
+  [["secrets-encrypt", "status", "--config", "/none.yaml"], "coracle: --config /none.yaml: no such file"],
   [["snapshot", "list", "x"], 'coracle: "coracle snapshot list" takes no names, and there is "x"'],
   [["version", "x"], 'coracle: "coracle version" takes nothing, and there is "x"'],
   [["images", "remove"], "coracle: images remove needs the name of an image"],

@@ -8,7 +8,7 @@ export function registriesOf(path: string): Registries {
   const text = readText(path);
   if (text === undefined) return NO_REGISTRIES;
   try {
-    return decodeRegistries(readYamlSettings(text, { schema: "failsafe" })); // texts as they stand there: a password of digits is no number
+    return decodeRegistries(readYamlSettings(text, { schema: "failsafe", customTags: ["null"] })); // texts as they stand there: a password of digits is no number; but null is nothing
   } catch (cause) {
     throw new ConfigError(`--private-registry ${path}: ${(cause as Error).message}`, { cause });
   }

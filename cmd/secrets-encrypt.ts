@@ -35,7 +35,7 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
     return command === undefined ? 2 : 0;
   }
   if (!isCommand(command)) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
-  const word = rest.find((one, i) => !one.startsWith("-") && rest[i - 1] !== "--data-dir");
+  const word = rest.find((one, i) => !one.startsWith("-") && !/^--[^=]+$/.test(rest[i - 1] ?? "")); // what follows a flag may be its value
   if (word !== undefined) throw new ConfigError(`"coracle secrets-encrypt ${command}" takes no names, and there is ${JSON.stringify(word)}`);
   const { dataDir } = loadSettings("server", { argv: rest, env: process.env, readFile: readText });
   const file = paths(dataDir).encryption;

@@ -9,7 +9,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, type Rewritten, standingObjects } from "../../core/server/bootstrap.ts";
 import { ensureJoinObjects } from "../../core/server/join-objects.ts";
-import { afterChange, sharedSettings } from "../cluster-settings.ts";
+import { afterChange, isSameSetting, sharedSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import type { Identity } from "./identity.ts";
 
@@ -48,7 +48,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
         of: () => bundle("server-ca") + bundle("client-ca"),
         write: async (signal) => {
           const changed = await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
-          for (const { name, before, now } of changed) log.warn("a setting that all nodes share is another than the cluster had", { setting: `--${name}`, before, now, ...(afterChange(name) && { consequence: afterChange(name) }) });
+          for (const { name, before, now } of changed.filter((one) => !isSameSetting(one))) log.warn("a setting that all nodes share is another than the cluster had", { setting: `--${name}`, before, now, ...(afterChange(name) && { consequence: afterChange(name) }) });
         },
       };
       await untilMade({ clock, log, ready }, signal, async () => {

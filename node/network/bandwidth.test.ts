@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
-import type { Cri } from "../cri/client.ts";
+import { type Cri, CriError } from "../cri/client.ts";
 import { bandwidthText, limitOf } from "./bandwidth.ts";
 import { limiting } from "./limiting.ts";
 
@@ -68,7 +68,7 @@ test("a sandbox that goes while those of before are looked through keeps no pod 
       if (method === "RuntimeService/ListPodSandbox") return { items: ready.map((id) => ({ id, metadata: { namespace: "default", name: id }, annotations: annotations("8M") })) };
       if (method === "RuntimeService/RunPodSandbox") return { pod_sandbox_id: "new" };
       if (method !== "RuntimeService/PodSandboxStatus") return {};
-      if (request.pod_sandbox_id === "gone") throw new Error("not found");
+      if (request.pod_sandbox_id === "gone") throw new CriError({ method: "PodSandboxStatus", code: "NotFound", detail: "not found" });
       if (request.pod_sandbox_id === "ending") {
         asked.resolve();
         await held.promise;
@@ -83,4 +83,27 @@ test("a sandbox that goes while those of before are looked through keeps no pod 
   held.resolve();
   await Promise.all([started, stopped]);
   expect([scripts.at(-1)!.includes("10.42.0.3 "), scripts.at(-1)!.includes("10.42.0.2 ")]).toEqual([true, false]);
+});
+
+test("a sandbox of before of which the runtime cannot tell now is asked for again with the next pod: it ran without its limit until the next start", async () => {
+  const scripts: string[] = [];
+  let lists = 0, isIll = true;
+  const { cri } = limiting({
+    async call(method: string, request: { readonly pod_sandbox_id?: string }) {
+      if (method === "RuntimeService/ListPodSandbox") {
+        lists++;
+        return { items: [{ id: "old", metadata: { namespace: "default", name: "old" }, annotations: annotations("8M") }] };
+      }
+      if (method === "RuntimeService/RunPodSandbox") return { pod_sandbox_id: "new" };
+      if (request.pod_sandbox_id === "old" && isIll) throw new CriError({ method: "PodSandboxStatus", code: "DeadlineExceeded", detail: "busy" });
+      return { status: { network: { ip: request.pod_sandbox_id === "new" ? "10.42.0.3" : "10.42.0.2" } } };
+    },
+  } as unknown as Cri, { nft: { async apply(text) { scripts.push(text); } }, log: silentLog });
+  const limited = async (): Promise<readonly boolean[]> => {
+    await cri.call("RuntimeService/RunPodSandbox", { config: { metadata: { namespace: "default", name: "new" }, annotations: annotations("8M") } as never });
+    return ["10.42.0.3 ", "10.42.0.2 "].map((ip) => scripts.at(-1)!.includes(ip));
+  };
+  expect(await limited()).toEqual([true, false]);
+  isIll = false;
+  expect([await limited(), await limited(), lists]).toEqual([[true, true], [true, true], 2]);
 });

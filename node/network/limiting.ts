@@ -5,7 +5,7 @@
  * cannot filter on bridges says so once, and the pods run without a limit.
  */
 import type { Log } from "../../core/observe/log.ts";
-import type { Cri } from "../cri/client.ts";
+import { type Cri, isCriNotFound } from "../cri/client.ts";
 import type { PodSandboxMetadata, RunPodSandboxRequest } from "../cri/gen/runtime.v1.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { type BandwidthLimit, bandwidthText, type LimitedPod, limitOf } from "./bandwidth.ts";
@@ -23,14 +23,21 @@ export function limiting(cri: Cri, { nft, log }: LimitingOptions): Limiting {
   let known = false; // whether sandboxes of before are
   let turn: Promise<unknown> = Promise.resolve(); // one change at a time: each writes the whole table
 
-  async function learn(): Promise<void> {
+  /** Whether all of them could be asked for. */
+  async function learn(): Promise<boolean> {
+    let isWhole = true;
     const { items = [] } = await cri.call("RuntimeService/ListPodSandbox", { filter: { state: { state: "SANDBOX_READY" } } });
     for (const { id = "", metadata, annotations = {} } of items) {
       const limit = limitOf(annotations);
       if (!limit) continue;
-      const ips = await ipsOf(id).catch((error: unknown) => log.warn("the bandwidth of a pod cannot be limited", { pod: nameOf(metadata), error })); // it may be gone since
+      const ips = await ipsOf(id).catch((error: unknown) => {
+        if (isCriNotFound(error)) return; // it has gone since
+        isWhole = false;
+        log.warn("the bandwidth of a pod cannot be limited, next try with the next pod", { pod: nameOf(metadata), error });
+      });
       if (ips) pods.set(id, { name: nameOf(metadata), ips, limit });
     }
+    return isWhole;
   }
 
   async function ipsOf(id: string): Promise<string[]> {
@@ -41,8 +48,7 @@ export function limiting(cri: Cri, { nft, log }: LimitingOptions): Limiting {
 
   async function change(work: () => Promise<boolean>): Promise<void> {
     const mine = turn.then(async () => {
-      if (!known) await learn();
-      known = true;
+      known ||= await learn();
       if (await work()) await nft.apply(bandwidthText([...pods.values()]), {});
     }).catch((error: unknown) => log.warn("the bandwidth of pods cannot be limited", { error }));
     turn = mine;

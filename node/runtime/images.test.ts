@@ -1,12 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { text as textOf } from "node:stream/consumers";
 import { gzipSync, zstdCompressSync } from "node:zlib";
-import { afterAll, expect, test } from "vitest";
+import { afterAll, expect, test, vi } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { type Exec, exec } from "../os/exec.ts";
@@ -70,12 +70,21 @@ test("what is packed with gzip or zstd is unpacked for ctr, whatever it is calle
   rmSync(paths.imagesDir, { recursive: true });
 });
 
+test("of a packed archive that ctr does not read to its end the file is closed", { skip: process.platform !== "linux" }, async () => {
+  const file = put("large.tar.gz", "");
+  writeFileSync(file, gzipSync(randomBytes(4_000_000)));
+  const isOpen = (): boolean => readdirSync("/proc/self/fd").some((fd) => { try { return readlinkSync(`/proc/self/fd/${fd}`) === file; } catch { return false; } });
+  await expect(importImages(paths, file, { run: (_, _args, options) => exec("sh", ["-c", "head -c 100 >/dev/null; echo disk full >&2; exit 1"], options) })).rejects.toThrow("disk full");
+  await vi.waitFor(() => expect(isOpen()).toBe(false));
+  rmSync(paths.imagesDir, { recursive: true });
+});
+
 test("an image that is for machines of another kind is said to be, and is not kept: pods would have found it, and could not be started", async () => {
   const calls: (readonly string[])[] = [];
   const run: Exec = async (_, args) => {
     calls.push(args.slice(4));
     if (args[5] !== "import") return { exitCode: 0, stdout: "", stderr: "" };
-    return { exitCode: 1, stdout: `unpacking docker.io/library/arm:1 (${digestOf("arm:1")})...`, stderr: "ctr: no match for platform in manifest sha256:0: not found" };
+    return { exitCode: 1, stdout: `unpacking docker.io/library/web:1 (${digestOf("web:1")})...done\nunpacking docker.io/library/arm:1 (${digestOf("arm:1")})...`, stderr: "ctr: no match for platform in manifest sha256:0: not found" };
   };
   await expect(importImages(paths, put("arm.tar", "x"), { run })).rejects.toThrow("arm.tar: docker.io/library/arm:1 is not for a machine of this kind (");
   expect(calls.at(-1)).toEqual(["images", "remove", "--", "docker.io/library/arm:1"]);

@@ -82,7 +82,7 @@ export async function importImages(paths: Pick<RuntimePaths, "binDir" | "socket"
     throw stdin && code === "failed" && cause instanceof Error ? new ImportError(file, `cut short or damaged: ${cause.message}`) : error;
   });
   if (exitCode !== 0) {
-    const unfinished = /^unpacking ([\s\S]+?) \(sha256:[0-9a-f]+\)\.\.\.(?!done)/m.exec(stdout)?.[1]; // it is an image already, of which nothing can be started
+    const unfinished = [...stdout.matchAll(/^unpacking ([\s\S]+?) \(sha256:[0-9a-f]+\)\.\.\.(done)?/gm)].find(([, , done]) => done === undefined)?.[1]; // it is an image already, of which nothing can be started
     if (unfinished !== undefined) await run(join(paths.binDir, "ctr"), ["--address", paths.socket, "--namespace", NAMESPACE, "images", "remove", "--", unfinished], { ...(signal && { signal }) });
     throw new ImportError(file, /no match for platform/.test(stderr) ? `${unfinished ?? "an image in it"} is not for a machine of this kind (${process.platform === "win32" ? "windows" : process.platform}/${process.arch === "x64" ? "amd64" : process.arch})` : reason(stderr));
   }
@@ -123,8 +123,8 @@ function decompressed(file: string): Readable | undefined {
   const packing = PACKINGS.find(({ magic }) => first.startsWith(magic));
   if (!packing) return undefined;
   if (!packing.unpack) throw new ImportError(file, `is packed with ${packing.packer}, which nothing here unpacks: unpack it first, or pack it with gzip or zstd`);
-  const unpacked = packing.unpack();
-  return createReadStream(file).on("error", (error) => unpacked.destroy(error)).pipe(unpacked);
+  const unpacked = packing.unpack(), source = createReadStream(file).on("error", (error) => unpacked.destroy(error));
+  return source.pipe(unpacked).on("close", () => source.destroy()); // of what nobody wants to its end the file would stay open
 }
 
 function firstBytes(file: string): string {
