@@ -1,6 +1,7 @@
 /** `coracle version`, and the numbers the API server and the kubelet tell of themselves. */
 import type { VersionInfo } from "../core/server/health.ts";
 import { buildInfo } from "./assets.ts";
+import { ConfigError } from "./config/config.ts";
 
 /** The level of the API we serve. */
 export const KUBERNETES_VERSION = { major: "1", minor: "36", patch: "0" };
@@ -23,9 +24,11 @@ export function versionInfo(): VersionInfo {
 }
 
 export async function version(argv: readonly string[]): Promise<number> {
-  const help = argv.includes("--help") || argv.includes("-h");
-  if (argv.length > 0) (help ? console.log : console.error)(help ? "Usage: coracle version" : `coracle: "coracle version" takes nothing, and there is ${JSON.stringify(argv[0])}`);
-  if (argv.length > 0) return help ? 0 : 2;
+  if (argv.includes("--help") || argv.includes("-h")) {
+    console.log("Usage: coracle version");
+    return 0;
+  }
+  if (argv.length > 0) throw new ConfigError(`"coracle version" takes nothing, and there is ${JSON.stringify(argv[0])}`);
   const { version: own, commit } = buildInfo();
   console.log(`coracle ${own} (${commit.slice(0, 12)})\nKubernetes ${gitVersion()}\nBun ${Bun.version}`);
   return 0;
