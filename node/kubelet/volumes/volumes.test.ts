@@ -11,6 +11,7 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { toPem } from "../../../core/pki/pem.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
+import { ExecError } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
@@ -323,6 +324,16 @@ test("a volume that failed is tried again in time, though the clock is set back"
   await expect(volumes.prepare(pod, signal)).rejects.toMatchObject({ retryMs: 100 });
   uptimeMs = 500;
   expect((await volumes.prepare(pod, signal)).get("v")?.hostPath).toBe(path);
+});
+
+test("a place of the machine that is another one's disk is looked at once that answers", async () => {
+  let isAway = true;
+  const mounts = { ...systemMounts(), list: () => [{ target: directory, options: [], fsType: "nfs4", source: "nas:/", superOptions: [] }] };
+  const exec = async (): Promise<object> => { if (isAway) throw new ExecError("timeout", "stat"); return { exitCode: 0, stdout: "", stderr: "" }; };
+  const setUp = () => setUpVolume({ mounts, exec, allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps, { metadata: { uid: "u" } } as Pod, { name: "v", hostPath: { path: directory, type: "Directory" } }, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] }).catch(({ message }: Error) => message);
+  expect(await setUp()).toBe(`hostPath type check failed: ${directory} does not answer`);
+  isAway = false;
+  expect(await setUp()).toMatchObject({ hostPath: directory, isRemote: true });
 });
 
 test("of a pod's sources what they have in common is read once: thousands of them may be of the same ConfigMap of a megabyte", async () => {
