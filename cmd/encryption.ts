@@ -89,6 +89,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   log.info("values are encrypted at rest", { file: path, resources: rules.flatMap(({ resources }) => resources) });
 
   async function rewrite(signal: AbortSignal): Promise<void> {
+    await Promise.race([store.written(), aborted(signal)]); // by the rules before: behind the pass they would stay as they are, and nobody know of it
     const done = await rewriteStale({ beneath, store, rules: () => rules, signal });
     if (signal.aborted) return;
     if (done.rewritten > 0) log.info("values were encrypted anew", { count: done.rewritten });
