@@ -46,6 +46,15 @@ test.each([
   expect(() => settings(text)).toThrow(why);
 });
 
+test.each([
+  ["container-log-max-files=1", "containerLogMaxFiles must be greater than 1"], ["container-log-max-size=large", "containerLogMaxSize large must be a quantity"], ["healthz-port=99999", "healthzPort (--healthz-port) 99999 must be between 1 and 65535, inclusive"],
+  ["pod-logs-dir=logs", 'pod logs path "logs" must be absolute path'], ["node-lease-duration-seconds=0", "nodeLeaseDurationSeconds must be greater than 0"],
+])("--kubelet-arg %s is refused as it is of a file: %s", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg: failed to validate kubelet configuration, error: invalid configuration: ${why}`));
+
+test("a flag that says zero says so; a kubelet without pods is one", () => {
+  expect([settings("max-pods=0").maxPods, settings("pod-max-pids=-7").podPidsLimit, settings("cgroup-root=").cgroupRoot, settings("sync-frequency=0s").syncMs]).toEqual([0, -1, "/", 60_000]);
+});
+
 test("what nobody has asked for is as upstream has it", () => {
   expect(KUBELET_DEFAULTS).toMatchObject({
     maxPods: 110, podPidsLimit: -1, serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5, statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000,
@@ -73,7 +82,7 @@ test("who may ask the kubelet is said by flags, too", () => {
 
 test.each([
   ["authorization-mode=RBAC", "unknown authorization mode RBAC"], ["hostname-override=a", "give --node-name instead"], ["container-runtime-endpoint=unix:///run/x.sock", "give --container-runtime-endpoint instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
-  ["windows-priorityclass=HIGH_PRIORITY_CLASS", "this is no Windows"], ["make-coffee=1", "not a setting we have; there are max-pods"], ["constructor=1", "not a setting we have; there are max-pods"],
+  ["windows-priorityclass=HIGH_PRIORITY_CLASS", "this is no Windows"], ["make-coffee=1", "not a setting we have; there are anonymous-auth"], ["constructor=1", "not a setting we have; there are anonymous-auth"],
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));
 
 test.each([

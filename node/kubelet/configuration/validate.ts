@@ -12,7 +12,7 @@ import { defaultsOf, fieldsOf } from "./fields.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-export function validate(given: Values): string[] {
+export function validate(given: Values, os: "linux" | "windows"): string[] {
   const defaults = defaultsOf();
   const value = <T>(name: string): T => (given[name] ?? defaults[name]) as T;
   const number = (name: string): number => value<number | undefined>(name) ?? 0;
@@ -97,6 +97,7 @@ export function validate(given: Values): string[] {
   check(ids === undefined || ids >= 65_536, "userNamespaces.idsPerPod must not be less than 65536");
   check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
   check(ids === undefined || ids <= 4_294_967_295, "userNamespaces.idsPerPod must not be more than 4294967295");
+  for (const name of os === "windows" ? ["singleProcessOOMKill", "userNamespaces"] : []) check(given[name] === undefined, `${name} is not supported on Windows`);
   checkVerification(value, { check, isOn: isOn("KubeletEnsureSecretPulledImages") });
   check(isIP(value<string>("address")) !== 0, `address (--address) ${JSON.stringify(value<string>("address"))} must be an IP address`);
   check((value<string | undefined>("tlsCertFile") ?? "") === "" === ((value<string | undefined>("tlsPrivateKeyFile") ?? "") === ""), "tlsCertFile (--tls-cert-file) and tlsPrivateKeyFile (--tls-private-key-file) go together");
