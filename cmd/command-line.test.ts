@@ -24,6 +24,7 @@ test.each([
   [["node", "--make-coffee", "list"], "coracle: unknown flag --make-coffee"],
   [["token", "create", "7d"], 'coracle: "coracle token create" takes flags alone, and "7d" is none; see "coracle token --help"'],
   [["crictl", "logs"], "coracle: crictl logs: of which? see: coracle crictl ps -a"],
+  [["crictl", "ps", "web"], 'coracle: crictl ps takes no names, and there is "web"'],
   [["crictl", "inspectp"], "coracle: crictl inspectp: of which? see: coracle crictl pods"],
   [["check-settings", "serve"], 'coracle: a machine is a server or an agent, and "serve" is neither'],
   [["check-settings", "server", "--advertise-address", "here"], 'coracle: --advertise-address: "here" is no IP address'],
