@@ -29,6 +29,7 @@ test("where the machine's servers for names will stand is known before its netwo
 test("logs of pods are where collectors of logs look, unless a flag says otherwise", () => {
   expect(settings()).toMatchObject({ podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers" });
   expect(settings("pod-logs-dir=/logs").podLogsDir).toBe("/logs");
+  expect([settings(), settings("root-dir=/kubelet")].map(({ dataDir, seccompDir }) => [dataDir, seccompDir])).toEqual([["/data/agent/kubelet", "/data/agent/kubelet/seccomp"], ["/kubelet", "/kubelet/seccomp"]]);
 });
 
 test("the node's name stands for the machine's in labels and addresses; its taints are registered with it", () => {

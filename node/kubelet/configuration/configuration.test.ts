@@ -228,6 +228,7 @@ test("processors that are reserved by name are those that are kept from pods", (
   expect(settings.placement).toMatchObject({ cpuPolicy: "static", cpuOptions: { "full-pcpus-only": "true" }, reservedCpus: "0,2-3", cpuReconcileMs: 10_000, topologyPolicy: "none" });
   expect(settings.reserved).toEqual({ cpu: "3", memory: "2147483648000m" });
   expect(() => applyConfiguration(base, { cpuManagerPolicy: "static" }, { os: "windows" })).toThrow("are not supported by this kubelet on Windows");
+  expect(() => applyConfiguration(base, { cgroupDriver: "systemd", cgroupsPerQOS: false, enforceNodeAllocatable: [""] }, { os: "windows" }), "as guides for Windows have it").not.toThrow();
   expect(() => applyConfiguration(base, { singleProcessOOMKill: false, userNamespaces: {} }, { os: "windows" })).toThrow("[invalid configuration: singleProcessOOMKill is not supported on Windows, invalid configuration: userNamespaces is not supported on Windows]");
 });
 

@@ -109,7 +109,7 @@ export function validate(given: Values, os: "linux" | "windows"): string[] {
   checkTracing(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
   problems.push(...["systemReserved", "kubeReserved"].flatMap((name) => reservedProblems(value<Readonly<Record<string, unknown>> | undefined>(name) ?? {})));
-  return [...problems, ...notDone(given)];
+  return [...problems, ...notDone(given, os)];
 }
 
 function checkVerification(value: <T>(name: string) => T, { check, isOn }: { readonly check: (good: boolean, message: string) => void; readonly isOn: boolean }): void {
@@ -209,7 +209,10 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   localStorageCapacityIsolation: [true],
 };
 
-function notDone(given: Values): string[] {
+/** Where there are no control groups nobody is told how they are kept. */
+const OF_LINUX: readonly string[] = ["cgroupDriver", "cgroupsPerQOS"];
+
+function notDone(given: Values, os: "linux" | "windows"): string[] {
   const at = (path: string): unknown => path.split(".").reduce<unknown>((found, name) => (found as Values | null | undefined)?.[name], given);
-  return Object.entries(ONLY).flatMap(([name, allowed]) => (at(name) === undefined || allowed.includes(at(name)) || JSON.stringify(at(name)) === "{}" ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet${allowed.length > 0 ? `: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}` : ""}`]));
+  return Object.entries(ONLY).flatMap(([name, allowed]) => ((os === "windows" && OF_LINUX.includes(name)) || at(name) === undefined || allowed.includes(at(name)) || JSON.stringify(at(name)) === "{}" ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet${allowed.length > 0 ? `: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}` : ""}`]));
 }
