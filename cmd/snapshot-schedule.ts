@@ -34,10 +34,10 @@ interface Options {
   readonly log: Log;
 }
 
-/** Undefined: never. Throws ConfigError. */
-export function snapshotEveryMs({ snapshotEvery, snapshotKeep }: Options["settings"], { isShared }: Pick<Options, "isShared">): number | undefined {
+/** Infinity: never. Throws ConfigError. */
+export function snapshotEveryMs({ snapshotEvery, snapshotKeep }: Options["settings"], { isShared }: Pick<Options, "isShared">): number {
   const every = snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
-  if (every === "0") return undefined;
+  if (every === "0") return Number.POSITIVE_INFINITY;
   const everyMs = intervalMs(every);
   if (snapshotKeep < 1) throw new ConfigError(`--snapshot-keep ${snapshotKeep}: must be at least 1`);
   return everyMs;
@@ -46,7 +46,7 @@ export function snapshotEveryMs({ snapshotEvery, snapshotKeep }: Options["settin
 /** Throws ConfigError. */
 export function snapshotSchedule({ settings, isShared, directory, freeBytesMin = FREE_BYTES_MIN, revision, take, clock, log }: Options): Runnable[] {
   const everyMs = snapshotEveryMs(settings, { isShared });
-  if (everyMs === undefined) return [];
+  if (everyMs === Number.POSITIVE_INFINITY) return [];
   const keep = settings.snapshotKeep;
 
   async function snapshot(): Promise<boolean> {
