@@ -2,16 +2,21 @@
  * `coracle check-settings server|agent …`, which is for install.sh: whether a server or an agent would start with this command line, these variables and the config file, before what runs is stopped
  * for it. What takes a running machine to know is found out by the start.
  */
+import { superuserAuthorizer } from "../core/authz/authz.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
 import { kubeconfigMode } from "./admin-kubeconfig.ts";
 import { serversOf } from "./agent.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
+import { auditOf } from "./audit.ts";
+import { authorizationSettings } from "./authorization.ts";
 import { ConfigError, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { checkRanges, nodePortCidrs, withOwnAddresses } from "./config/ranges.ts";
 import { checkedGates } from "./control-plane/gates.ts";
 import { controllerSettings } from "./controller-settings.ts";
 import { coordinatedLeadership } from "./coordinated-leadership.ts";
+import { requestTimes } from "./fairness.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import { thisNode } from "./node-identity.ts";
 import { paths } from "./paths.ts";
@@ -37,8 +42,12 @@ function checkServer(settings: Settings): void {
   checkRanges(settings);
   kubeconfigMode(settings);
   const args = apiServerArgs(settings.kubeApiserverArg);
-  const gates = checkedGates(args, stderrLog("error"));
+  const base = { args, clock: systemClock, log: stderrLog("error"), metrics: metricsRegistry() };
+  const gates = checkedGates(args, base.log);
   coordinatedLeadership(args);
+  requestTimes(args);
+  auditOf(args, base);
+  authorizationSettings({ ...base, serverId: "", node: superuserAuthorizer, rbac: superuserAuthorizer }); // which nobody asks
   snapshotEveryMs(settings, { isShared: settings.datastoreEndpoint !== undefined });
   schedulerSetup(settings, systemClock, gates);
   controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });

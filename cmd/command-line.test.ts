@@ -29,6 +29,7 @@ test.each([
   [["check-settings", "serve"], 'coracle: a machine is a server or an agent, and "serve" is neither'],
   [["check-settings", "server", "--kube-scheduler-arg", "make-coffee=1"], expect.stringMatching(/^coracle: --kube-scheduler-arg make-coffee=1: not a setting we have/)],
   [["check-settings", "server", "--kube-apiserver-arg", "feature-gates=Coffee=true"], "coracle: --kube-apiserver-arg feature-gates: unrecognized feature gate: Coffee"],
+  [["check-settings", "server", "--kube-apiserver-arg", "authorization-mode=RBAC,Nodes"], expect.stringMatching(/^coracle: authorization-mode "Nodes" is not a valid mode/)],
   [["check-settings", "server", "--kube-apiserver-arg", "event-ttl=soon"], 'coracle: --kube-apiserver-arg event-ttl must be a duration such as 30s or 1h30m, not "soon"'],
   [["check-settings", "agent", "--server", "https://h:6443", "--nodeport-addresses", "eth0"], expect.stringMatching(/^coracle: --nodeport-addresses: "eth0" is no address range/)],
   [["check-settings", "server", "--advertise-address", "here"], 'coracle: --advertise-address: "here" is no IP address'],

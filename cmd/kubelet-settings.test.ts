@@ -156,6 +156,20 @@ test("programs that know credentials are as their files say, which of a director
   }
 });
 
+test("flags of our own stand for what a file says of the same, too", () => {
+  const directory = mkdtempSync(join(tmpdir(), "kubelet-own-")), file = join(directory, "kubelet.yaml");
+  try {
+    writeFileSync(file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nport: 10250\nregisterWithTaints: [{key: file, effect: NoSchedule}]\n");
+    const own = (more: object) => {
+      const { port, taints } = kubeletSettings({ kubeletArg: [`config=${file}`], nodeLabel: [], nodeTaint: [], clusterDns: "10.43.0.10", clusterDomain: "cluster.local", kubeletPort: 10250, ...more } as never, { name: "n1", ips: ["172.16.0.1"] } as never, paths("/data"));
+      return [port, taints.map(({ key }) => key)];
+    };
+    expect([own({}), own({ kubeletPort: 10260, nodeTaint: ["own:NoSchedule"] })]).toEqual([[10250, ["file"]], [10260, ["own"]]]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
 test("a flag stands for all that a file says of its field; feature gates stand beside each other", () => {
   const directory = mkdtempSync(join(tmpdir(), "kubelet-")), file = join(directory, "kubelet.yaml");
   const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";

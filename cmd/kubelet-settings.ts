@@ -107,7 +107,8 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   };
   const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
-  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !setterOf(name) && !isOther(name))) }) };
+  const own = new Set([...(settings.nodeTaint.length > 0 ? ["registerWithTaints"] : []), ...(settings.kubeletPort === KUBELET_DEFAULTS.port ? [] : ["port"])]);
+  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), own, flags: kubeletFlags(given.filter(([name]) => !setterOf(name) && !isOther(name))) }) };
   for (const [name, value] of given) {
     const set = setterOf(name);
     if (!set && !isOther(name) && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
@@ -182,16 +183,23 @@ function hashOf(texts: readonly Buffer[]): string {
   return `sha256:${hash.digest("hex")}`;
 }
 
-interface Configured { readonly file: string | undefined; readonly directory: string | undefined; readonly flags: Readonly<Record<string, unknown>> | undefined }
+interface Configured {
+  readonly file: string | undefined;
+  readonly directory: string | undefined;
+  readonly flags: Readonly<Record<string, unknown>> | undefined;
+  /** Fields that flags of our own stand for, of which files say nothing then. */
+  readonly own: ReadonlySet<string>;
+}
 
 /** With what a KubeletConfiguration, those of a directory (*.conf, also further below) and flags say. */
-function withConfiguration(settings: KubeletSettings, { file, directory, flags }: Configured): KubeletSettings {
+function withConfiguration(settings: KubeletSettings, { file, directory, flags, own }: Configured): KubeletSettings {
   if (file === undefined && directory === undefined && flags === undefined) return settings;
   try {
     const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
     const read = (path: string): unknown => parseStrictYaml(readFileSync(path, "utf8"));
     const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
-    const merged = withFlags(mergeConfigurations(documents), flags ?? {});
+    const files = Object.fromEntries(Object.entries(mergeConfigurations(documents)).filter(([name]) => !own.has(name)));
+    const merged = withFlags(files, flags ?? {});
     checkGates(merged["featureGates"] as Readonly<Record<string, boolean>> | undefined);
     return applyConfiguration(settings, merged, { os: process.platform === "win32" ? "windows" : "linux", flags: new Set(Object.keys(flags ?? {})) });
   } catch (cause) {

@@ -29,6 +29,7 @@ type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
 /** Throws an Error for the user. `documents`: the file and then the drop-ins, as parsed. */
 export function mergeConfigurations(documents: readonly { readonly path: string; readonly value: unknown }[]): Configuration {
+  const type = configurationType();
   let merged: Record<string, unknown> = {};
   for (const { path, value } of documents) {
     if (value === null || value === undefined) continue;
@@ -36,7 +37,7 @@ export function mergeConfigurations(documents: readonly { readonly path: string;
     const { apiVersion, kind, ...fields } = value as Record<string, unknown>;
     if (kind !== "KubeletConfiguration" || apiVersion !== "kubelet.config.k8s.io/v1beta1")
       throw new Error(`failed to load kubelet config file, path: ${path}, error: no kind "${String(kind ?? "")}" is registered for version "${String(apiVersion ?? "")}"`);
-    const { error, strict } = diagnose(configurationType(), jsonNodeOf(fields));
+    const { error, strict } = diagnose(type, jsonNodeOf(fields));
     const wrong = error === undefined ? strict.length > 0 ? `strict decoding error: ${strict.join(", ")}` : undefined : `failed to decode: ${error}`;
     if (wrong !== undefined) throw new Error(`failed to load kubelet config file, path: ${path}, error: ${wrong}`);
     merged = overlay(merged, fields);
@@ -68,8 +69,9 @@ const ZERO_IS_UNSET: readonly string[] = [
 
 /** With the defaults that hang on other fields. `flags`: what they say, and no file. */
 function completed(given: Configuration, flags: ReadonlySet<string>): Configuration {
-  const values = Object.entries(given).map(([name, value]) => [name, fieldsOf().get(name) === "duration" ? printed(value) : value] as const);
-  const result: Record<string, unknown> = Object.fromEntries(values.filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && ((value === 0 && !flags.has(name)) || value === "" || (value === "0s" && fieldsOf().get(name) === "duration")))));
+  const kinds = fieldsOf();
+  const values = Object.entries(given).map(([name, value]) => [name, kinds.get(name) === "duration" ? printed(value) : value] as const);
+  const result: Record<string, unknown> = Object.fromEntries(values.filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && ((value === 0 && !flags.has(name)) || value === "" || (value === "0s" && kinds.get(name) === "duration")))));
   if (result["nodeStatusReportFrequency"] === undefined && result["nodeStatusUpdateFrequency"] !== undefined) result["nodeStatusReportFrequency"] = result["nodeStatusUpdateFrequency"];
   if (result["serializeImagePulls"] === undefined && Number(result["maxParallelImagePulls"] ?? 0) >= 2) result["serializeImagePulls"] = false;
   if (Number(result["podPidsLimit"] ?? 0) < 0) result["podPidsLimit"] = -1;
