@@ -34,13 +34,20 @@ interface Options {
   readonly log: Log;
 }
 
+/** Infinity: never. Throws ConfigError. */
+export function snapshotEveryMs({ snapshotEvery, snapshotKeep }: Options["settings"], { isShared }: Pick<Options, "isShared">): number {
+  const every = snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
+  if (every === "0") return Number.POSITIVE_INFINITY;
+  const everyMs = intervalMs(every);
+  if (snapshotKeep < 1) throw new ConfigError(`--snapshot-keep ${snapshotKeep}: must be at least 1`);
+  return everyMs;
+}
+
 /** Throws ConfigError. */
 export function snapshotSchedule({ settings, isShared, directory, freeBytesMin = FREE_BYTES_MIN, revision, take, clock, log }: Options): Runnable[] {
-  const every = settings.snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
-  if (every === "0") return [];
-  const everyMs = intervalMs(every);
+  const everyMs = snapshotEveryMs(settings, { isShared });
+  if (everyMs === Number.POSITIVE_INFINITY) return [];
   const keep = settings.snapshotKeep;
-  if (keep < 1) throw new ConfigError(`--snapshot-keep ${keep}: must be at least 1`);
 
   async function snapshot(): Promise<boolean> {
     try {

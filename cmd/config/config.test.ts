@@ -20,6 +20,11 @@ test("flags beat variables, variables beat the file; a + key adds", () => {
   });
 });
 
+test("a key and the same with a + stand beside each other", () => {
+  const sans = (...argv: string[]) => loadSettings("server", { ...nothing, argv, readFile: () => "tls-san: [a]\ntls-san+: [b]\n" }).tlsSan;
+  expect([sans(), sans("--tls-san", "c")]).toEqual([["b", "a"], ["b", "c"]]);
+});
+
 test("values of the file are taken as they are written; a key without one says nothing", () => {
   const text = "token: 12345678901234567890123456e78901\nnode-name: 007\nnode-label: [a=1, b=0x10]\ndisable-agent: True\nhttps-listen-port: 7443\ntls-san:\nadvertise-address: null\nkubelet-arg: [max-pods=50, ]\n";
   expect(loadSettings("server", { ...nothing, readFile: () => text })).toMatchObject({
