@@ -44,7 +44,7 @@ export function reviewSelf(review: { readonly apiVersion: string; readonly kind:
 /** As the authentication API writes a user: empty parts are left out. */
 function userInfoV1({ name, uid, groups, extra = {} }: UserInfo): UserInfoV1 {
   return {
-    username: name, ...(uid ? { uid } : {}), ...(groups.length > 0 ? { groups: [...groups] } : {}),
+    ...(name === "" ? {} : { username: name }), ...(uid ? { uid } : {}), ...(groups.length > 0 ? { groups: [...groups] } : {}),
     ...(Object.keys(extra).length > 0 ? { extra: Object.fromEntries(Object.keys(extra).sort().map((key) => [key, [...extra[key]!]])) } : {}),
   };
 }

@@ -257,6 +257,7 @@ test("who am I", () => {
   expect(reviewSelf(review, { name: "jane", groups: ["dev"], extra: { a: ["b"] } }, "2026-07-01T00:00:00Z")).toEqual({
     ...review, metadata: { creationTimestamp: "2026-07-01T00:00:00Z" }, status: { userInfo: { username: "jane", groups: ["dev"], extra: { a: ["b"] } } },
   });
+  expect(reviewSelf(review, { name: "", groups: ["dev"] }, "").status).toEqual({ userInfo: { groups: ["dev"] } });
 });
 
 test("errors carry their code", async () => {
