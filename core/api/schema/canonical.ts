@@ -62,10 +62,13 @@ const TOLD_APART: ReadonlySet<string> = new Set([
   ...["ports", "resizePolicy", "restartPolicyRules"].map((list) => `io.k8s.api.core.v1.EphemeralContainer.${list}`),
 ]);
 
+/** What plug-ins are shown so, who have the last word on it. Source: plugin/pkg/admission/runtimeclass/admission.go */
+const SHOWN_WITHIN = "io.k8s.api.core.v1.Pod.spec";
+
 /** Lists and maps of the same kind in a struct that others may have them in: which, by the struct's own place. */
 const METADATA_OF_TEMPLATES: readonly string[] = ["ownerReferences", "finalizers", "managedFields"];
 const TOLD_APART_WITHIN: Readonly<Record<string, readonly string[]>> = {
-  "io.k8s.api.core.v1.EphemeralContainer.resources": ["limits", "requests", "claims"], "io.k8s.api.core.v1.PodSpec.resources": ["claims"],
+  "io.k8s.api.core.v1.EphemeralContainer.resources": ["limits", "requests", "claims"], "io.k8s.api.core.v1.PodSpec.resources": ["claims"], [SHOWN_WITHIN]: ["overhead"],
   "io.k8s.api.core.v1.PersistentVolumeClaimTemplate.metadata": METADATA_OF_TEMPLATES,
   ...Object.fromEntries(["v1", "v1beta2", "v1beta1"].map((version) => [`io.k8s.api.resource.${version}.ResourceClaimTemplateSpec.metadata`, METADATA_OF_TEMPLATES])),
 };
@@ -80,7 +83,7 @@ interface Layout {
   readonly places: ReadonlyMap<string, number>;
   readonly written: readonly number[];
   /** See TOLD_APART_WITHIN. Absent: there are none. */
-  readonly toldApart?: ReadonlyMap<number, readonly string[]>;
+  readonly toldApart?: ReadonlyMap<number, { readonly names: readonly string[]; readonly isShown: boolean }>;
 }
 
 class Layouts {
@@ -89,7 +92,10 @@ class Layouts {
   of(type: StructType): Layout {
     const known = this.#known.get(type);
     if (known) return known;
-    const toldApart = type.fields.flatMap(({ name }, place): (readonly [number, readonly string[]])[] => { const names = TOLD_APART_WITHIN[`${type.name}.${name}`]; return names ? [[place, names]] : []; });
+    const toldApart = type.fields.flatMap((field, place) => {
+      const within = `${type.name}.${field.name}`, names = TOLD_APART_WITHIN[within];
+      return names ? [[place, { names, isShown: within === SHOWN_WITHIN }] as const] : [];
+    });
     const layout: Layout = {
       places: new Map(type.fields.map(({ name }, place) => [name, place])), written: type.fields.flatMap((field, place) => (isWrittenAbsent(field) ? [place] : [])), ...(toldApart.length > 0 && { toldApart: new Map(toldApart) }),
     };
@@ -107,13 +113,17 @@ function isWrittenAbsent({ omitZero, omitEmpty, pointer, type }: FieldInfo): boo
   return !omitEmpty || type.kind === "struct" || (type.kind === "special" && type.special !== "fieldsV1" && type.special !== "any");
 }
 
-/** Those of `names` that `sent` has empty are so in `struct`, too. */
-function keepEmpty(names: readonly string[], sent: unknown, struct: JsonValue | undefined): void {
-  if (typeof sent !== "object" || sent === null || struct === undefined) return;
+/** Those of `names` that `sent` has empty are so in `struct`, too, unless they go. Whether there are any. */
+function keepEmpty(names: readonly string[], sent: unknown, struct: JsonValue | undefined, go: boolean): boolean {
+  if (typeof sent !== "object" || sent === null || struct === undefined) return false;
+  let found = false;
   for (const name of names) {
     const value = (sent as JsonObject)[name];
-    if (typeof value === "object" && value !== null && isEmptyObject(value)) (struct as JsonObject)[name] ??= value;
+    if (typeof value !== "object" || value === null || !isEmptyObject(value)) continue;
+    found = true;
+    if (!go) (struct as JsonObject)[name] ??= value;
   }
+  return found;
 }
 
 /** Nearly always they are in order already. */
@@ -167,7 +177,8 @@ class Walk {
       const result = raw === before ? before as JsonValue : this.#present(type, field, raw, deep ? before : undefined);
       if (this.#isRespelled) this.#note(out);
       if (result !== undefined) out[field.name] = result;
-      if (toldApart?.has(place)) keepEmpty(toldApart.get(place)!, raw, result);
+      const within = toldApart?.get(place);
+      if (within && keepEmpty(within.names, raw, result, within.isShown && this.#form === "stored") && within.isShown) this.forgot = true;
     }
     for (; next < written.length; next++) this.#fill(out, type.fields[written[next]!]!);
     return out;

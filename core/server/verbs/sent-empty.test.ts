@@ -33,6 +33,9 @@ test("an empty list is refused where none may be set, as upstream does", async (
     expect(await message(podTemplate({ ephemeralContainers: [{ ...ephemeral, [field]: value }] }))).toContain(`template.spec.ephemeralContainers[0].${field}: Forbidden: cannot be set for an Ephemeral Container`);
   expect(await message(podTemplate({ ephemeralContainers: [{ ...ephemeral, resources: {} }] }))).not.toContain("cannot be set");
   expect(await message(podTemplate({ volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { metadata: { finalizers: [] }, spec: {} } } }] }))).toContain("volumeClaimTemplate.metadata.finalizers: Forbidden: cannot be set");
+  const pod = (spec: object) => api.ask("POST", "/api/v1/namespaces/default/pods", { body: { apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }], ...spec } } });
+  expect((await pod({ overhead: {}, nodeSelector: {} })).body).toMatchObject({ spec: { containers: [{ name: "c" }] } });
+  expect(Object.keys(((await api.ask("GET", "/api/v1/namespaces/default/pods/p")).body as { readonly spec: object }).spec)).not.toContain("overhead"); // who might mind it is a plug-in
   const claims = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaimTemplate", metadata: { name: "a" }, spec: { metadata: { finalizers: [] }, spec: {} } };
   expect((await api.ask("POST", "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates", { body: claims })).body).toMatchObject({ message: 'ResourceClaimTemplate.resource.k8s.io "a" is invalid: spec.metadata.finalizers: Forbidden: cannot be set' });
   const schema = { type: "object", properties: { a: { type: "object", dependencies: {} } } };
