@@ -53,7 +53,7 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
     try {
       const nowMs = clock.nowMs();
       const file = newSnapshotFile(directory, nowMs);
-      const { rows, revision } = await saveBackup(await take(), file, { freeBytesMin });
+      const { rows, revision } = await saveBackup(takenNow(take), file, { freeBytesMin });
       log.info("a snapshot was taken", { file, rows, revision, deleted: await pruneSnapshots(directory, keep, file) });
       return true;
     } catch (error) {
@@ -117,3 +117,6 @@ function intervalMs(text: string): number {
   if (ms < EVERY_MS_MIN) throw new ConfigError(`--snapshot-every ${JSON.stringify(text)}: must be a time such as 30m, 12h or 7d, at least 1m, or 0 for never`);
   return ms;
 }
+
+/** What goes wrong is the backup's to clean up after, from the first on. */
+async function* takenNow(take: Options["take"]): AsyncGenerator<Uint8Array> { yield* await take(); }
