@@ -52,7 +52,7 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
     console.log(help());
     return name === undefined ? 2 : 0;
   }
-  const command = COMMANDS[name === "--version" || name === "-v" ? "version" : name] ?? INTERNAL[name];
+  const command = new Map(Object.entries({ ...INTERNAL, ...COMMANDS })).get(name === "--version" || name === "-v" ? "version" : name);
   if (!command) {
     console.error(`coracle: unknown command ${JSON.stringify(name)}\n\n${help()}`);
     return 2;
