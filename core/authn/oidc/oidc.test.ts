@@ -128,6 +128,7 @@ describe("tokens", () => {
 
   test.each<[string, () => string, RegExp]>([
     ["never to expire", () => token({ exp: "1e400" }), /^oidc: verify token: oidc: failed to unmarshal claims: strconv.ParseFloat: parsing "1e400": value out of range/],
+    ["to expire after all times", () => token({ exp: 1e300 }), /^oidc: verify token: oidc: token is expired/],
     ["expired", () => token({ exp: 1 }), /^oidc: verify token: oidc: token is expired \(Token Expiry: 1970/],
     ["for others", () => token({ aud: ["you"] }), /expected audience "me" got \["you"\]/],
     ["not yet good", () => token({ nbf: Date.now() / 1000 + 3_000 }), /before the nbf/],
