@@ -137,8 +137,9 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   function follow(resource: GroupResource, informer: Informer<ApiObject>): () => void {
     let isThere = true;
     const end = informer.onChange(({ object, old, deleted }) => {
-      if (deleted || (old !== undefined && uses(resource, object) !== uses(resource, old))) recount(resource, object);
-      if (!deleted && !isThere) tellAppeared(resource, object, old);
+      const isOther = old !== undefined && uses(resource, object) !== uses(resource, old);
+      if (deleted || isOther) recount(resource, object);
+      if (!deleted && !isThere && (isOther || old === undefined)) tellAppeared(resource, object, old);
     });
     isThere = false;
     return end;
