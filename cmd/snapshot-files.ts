@@ -1,7 +1,8 @@
 /** The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. */
-import { existsSync } from "node:fs";
+import { closeSync, existsSync, openSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { makeDirectory } from "../storage/disk.ts";
 
 const NAME = /^snapshot-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(-\d+)?\.zst$/;
 
@@ -13,15 +14,27 @@ export async function snapshotNames(directory: string): Promise<string[]> {
   return existsSync(directory) ? (await readdir(directory)).filter((name) => NAME.test(name)).sort() : [];
 }
 
+/** A name for saveBackup that nobody else is given, who takes one in the same second: what it writes to until the file is complete is there from now on. */
 export function newSnapshotFile(directory: string, nowMs: number): string {
-  return freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst");
+  makeDirectory(directory);
+  return freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst", isTaken);
 }
 
-/** Where nothing is yet: two things may be done in one second. */
-export function freePath(stem: string, ending = ""): string {
+function isTaken(path: string): boolean {
+  try {
+    closeSync(openSync(path + PARTIAL, "wx", 0o600));
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    return false;
+  }
+}
+
+/** Where nothing is yet: two things may be done in one second. `take`: whether it could be had. */
+export function freePath(stem: string, ending = "", take: (path: string) => boolean = () => true): string {
   for (let i = 1; ; i++) {
     const path = i === 1 ? stem + ending : `${stem}-${i}${ending}`;
-    if (!existsSync(path)) return path;
+    if (!existsSync(path) && take(path)) return path;
   }
 }
 

@@ -18,6 +18,9 @@ interface Sources {
 
 type Raw = Map<string, string[]>;
 
+/** Of one name: what flags and variables take the place of, and what is added to whatever counts. */
+interface OfFile { readonly values?: readonly string[]; readonly added?: readonly string[] }
+
 /** k3s's name for the server's address, and the installer's. */
 const VARIABLE_ALIASES: Readonly<Record<string, string>> = { CORACLE_URL: "server" };
 
@@ -28,13 +31,13 @@ export function loadSettings(command: "server" | "agent" | "simulate", { argv, e
   const path = (fromArgs.get("config") ?? fromEnv.get("config"))?.at(-1);
   const text = readFile(path ?? CONFIG_FILE);
   if (text === undefined && path !== undefined) throw new ConfigError(`--config ${path}: no such file`);
-  const fromFile = text === undefined ? new Map<string, FromFile>() : readConfigFile(text, path ?? CONFIG_FILE);
+  const fromFile = text === undefined ? new Map<string, OfFile>() : readConfigFile(text, path ?? CONFIG_FILE);
 
   const settings: Record<string, unknown> = {};
   for (const flag of FLAGS as readonly Flag[]) {
-    const file = fromFile.get(flag.name);
-    const given = fromArgs.get(flag.name) ?? fromEnv.get(flag.name), added = file?.added ?? [];
-    settings[camelCase(flag.name)] = convert(flag, given ? [...added, ...given] : [...(file?.values ?? []), ...added]); // the last counts
+    const { values, added = [] } = fromFile.get(flag.name) ?? {};
+    const chosen = fromArgs.get(flag.name) ?? fromEnv.get(flag.name) ?? values;
+    settings[camelCase(flag.name)] = convert(flag, added.length > 0 ? [...added, ...(chosen ?? [])] : chosen);
   }
   const all = Object.freeze(settings) as unknown as Settings;
   for (const part of all.disable) if (!PARTS.includes(part as (typeof PARTS)[number])) throw new ConfigError(`--disable: ${JSON.stringify(part)} is no part of it; there are ${PARTS.join(", ")}`);
@@ -75,10 +78,7 @@ function readVariables(env: Sources["env"], known: ReadonlyMap<string, Flag>): R
 /** A key without a value says nothing, as one that is left out. */
 const NULLS: ReadonlySet<string> = new Set(["", "~", "null"]);
 
-/** Under the key, which flags and variables take the place of, and under the one with a + behind it. */
-interface FromFile { readonly values?: readonly string[]; readonly added?: readonly string[] }
-
-function readConfigFile(text: string, path: string): Map<string, FromFile> {
+function readConfigFile(text: string, path: string): Map<string, OfFile> {
   let document: unknown;
   try {
     document = readYamlSettings(text, { schema: "failsafe" }); // texts as they stand there: a token of digits is no number
@@ -88,7 +88,7 @@ function readConfigFile(text: string, path: string): Map<string, FromFile> {
   if (document === null || document === undefined || document === "") return new Map();
   if (typeof document !== "object" || Array.isArray(document)) throw new ConfigError(`${path}: must be a map of flag names to values`);
   const names = new Set<string>(FLAGS.map(({ name }) => name));
-  const found = new Map<string, FromFile>();
+  const found = new Map<string, OfFile>();
   for (const [key, value] of Object.entries(document)) {
     const name = key.replace(/\+$/, "").replace(/^--?/, "");
     if (!names.has(name)) throw new ConfigError(`${path}: unknown key ${JSON.stringify(key)}`);
@@ -97,7 +97,7 @@ function readConfigFile(text: string, path: string): Map<string, FromFile> {
     const given = values.map((one) => String(one ?? "")).filter((one) => !NULLS.has(one));
     if (given.length === 0) continue;
     const part = key.endsWith("+") ? "added" : "values", before = found.get(name);
-    if (before?.[part]) throw new ConfigError(`${path}: ${JSON.stringify(name)} is there twice`);
+    if (before?.[part]) throw new ConfigError(`${path}: ${JSON.stringify(name)} is there twice`); // spelled as a flag, too
     found.set(name, { ...before, [part]: given });
   }
   return found;

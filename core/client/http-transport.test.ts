@@ -40,6 +40,7 @@ test("a refusal is a StatusError, an unreachable server is ServiceUnavailable, a
     port: 0,
     fetch(request) {
       if (request.url.endsWith("/busy")) return busy-- > 0 ? new Response("", { status: 429, headers: { "retry-after": "1" } }) : Response.json({ kind: "Pod" });
+      if (request.url.endsWith("/null")) return new Response("null", { status: 502 });
       if (request.url.endsWith("/text")) return new Response("no such page\n", { status: 404 });
       return Response.json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", reason: "NotFound", code: 404, message: 'pods "x" not found' }, { status: 404 });
     },
@@ -47,6 +48,7 @@ test("a refusal is a StatusError, an unreachable server is ServiceUnavailable, a
   const transport = httpTransport({ server: server.url.href, clock: systemClock, credentials: () => ({}) });
   const get = (path: string) => transport.call({ method: "GET", path, signal });
   await expect(get("/x")).rejects.toMatchObject({ name: "StatusError", reason: "NotFound", message: 'pods "x" not found' });
+  await expect(get("/null")).rejects.toMatchObject({ name: "StatusError", code: 502, message: expect.stringContaining("the server answered 502 to GET") as string });
   await expect(get("/text")).rejects.toMatchObject({ reason: "NotFound", message: "no such page" });
   expect(await get("/busy")).toEqual({ kind: "Pod" });
   await server.stop(true);

@@ -168,8 +168,8 @@ function deepFreeze(value: unknown): unknown {
 
 async function errorOf(response: FetchAnswer, { method, path }: ApiRequest): Promise<StatusError> {
   const text = await response.text().catch((error: unknown) => String(error));
-  const body = parse(text) as Status | string | undefined;
-  if (typeof body === "object" && body.kind === "Status") return new StatusError(body);
+  const body = parse(text) as Status | string | null | undefined;
+  if (typeof body === "object" && body?.kind === "Status") return new StatusError(body);
   const message = typeof body === "string" && body.trim() !== "" ? body.trim() : `the server answered ${response.status} to ${method} ${path}`;
   return statusError({ code: response.status, reason: REASONS[response.status] ?? "", message });
 }

@@ -3,6 +3,8 @@
  *
  *   runAll([informers, events, ...allControllers({ … })], signal)
  */
+import type { ClusterTrustBundle } from "../api/gen/certificates.v1beta1.ts";
+import type { ResourceRef } from "../client/client.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import { clockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -115,8 +117,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly releasedMs?: number | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
   readonly approveServing?: boolean | undefined;
-  /** ClusterTrustBundles are served. */
-  readonly publishesTrust?: boolean | undefined;
+  /** In the version in which they are served; absent: they are not. */
+  readonly trustBundles?: ResourceRef<ClusterTrustBundle> | undefined;
   /** What is counted of each controller's queue, if it is counted with that of others. Absent: in `metrics`. */
   readonly queues?: ControllerMetrics | undefined;
   /** Servers say in StorageVersions what they store. */
@@ -169,7 +171,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["podgroup-protection-controller", () => (deps.groupsPods ? [podGroupProtectionController(deps)] : [])],
-    ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
+    ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.trustBundles ? [trustBundleController({ ...deps, resource: deps.trustBundles, rootCa, onRootCa })] : [])],
     ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
     ["resourcepoolstatusrequest-controller", () => (deps.gates?.has("DRAResourcePoolStatus") ? [resourcePoolStatusController(deps)] : [])],
     ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],

@@ -206,6 +206,14 @@ test.skipIf(!canOverlay)("what the pod network noted of sandboxes that are long 
   expect(out.trim().split("\n").at(-1)).toBe("plain-5a41-eth0");
 }, 300_000);
 
+test.skipIf(!canOverlay)("what a machine that does not answer has mounted here is detached", () => {
+  const out = onMachine(`
+printf '#!/bin/sh\ncase " $* " in *" -l "*) exec %s "$@" ;; esac\nexec sleep 100000\n' "$(command -v umount)" >/usr/local/bin/umount; chmod +x /usr/local/bin/umount; hash -r
+mkdir -p /var/lib/coracle/agent/nfs; mount -t tmpfs none /var/lib/coracle/agent/nfs
+sh installers/linux/uninstall.sh; ls -d /var/lib/coracle 2>/dev/null || true`);
+  expect(out).toBe("removed mount /var/lib/coracle/agent/nfs\nremoved /var/lib/coracle\nCoracle is uninstalled: 2 things removed.\n");
+}, 60_000);
+
 test.skipIf(!canOverlay)("what firewalld was told is taken back", () => {
   const out = onMachine(`
 printf '#!/bin/sh\\nfor one; do echo "<$one>"; done | tr -d "\\\\n"; echo; case "$*" in *gone*) exit 1 ;; esac\\n' >/usr/local/bin/firewall-cmd; chmod +x /usr/local/bin/firewall-cmd

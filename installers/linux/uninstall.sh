@@ -160,10 +160,15 @@ remove_pod_cgroups() {
   done
 }
 
-# Deepest and newest first; what is busy is detached.
+# What is busy is detached, and so is what nobody answers for any more: another machine's disk, whose unmounting would wait for it.
+detach() {
+  if have timeout; then timeout -s KILL 10 umount "$1" 2>/dev/null; else umount "$1" 2>/dev/null; fi || umount -l "$1" 2>/dev/null
+}
+
+# Deepest and newest first.
 unmount_all() {
   awk '{ print $5 }' /proc/self/mountinfo | while read -r target; do printf '%b\n' "$target"; done | awk -v prefix="$data_dir/" 'index($0, prefix) == 1' | sed '1!G;h;$!d' | while read -r target; do
-    umount "$target" 2>/dev/null || umount -l "$target" 2>/dev/null || continue
+    detach "$target" || continue
     echo "removed mount $target"
   done
 }
@@ -245,7 +250,7 @@ MOUNT
   echo "the disk of $data_dir is gone: what runs from it is ended, and started again once it is back"
   stop_containers
   unmount_all
-  umount "$mount" 2>/dev/null || umount -l "$mount"
+  detach "$mount"
   mkdir -p /run/coracle && touch /run/coracle/unplugged && cat /proc/sys/kernel/random/uuid >/run/coracle/lost-disk # what it holds of what ran is over (node/os/boot-id.ts)
   systemctl --no-block start coracle-retry.service
 }

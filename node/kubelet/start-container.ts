@@ -138,7 +138,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
     readFileKey: async (volume, path, key) => {
       const hostPath = volumes.get(volume)?.hostPath;
       if (hostPath === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`);
-      return readEnvFile(hostPath, path, key);
+      return await readEnvFile(hostPath, path, key);
     },
   });
   const imageUser = { uid: image.username && !image.uid ? undefined : image.uid?.value ?? 0, username: image.uid ? "" : image.username ?? "" };

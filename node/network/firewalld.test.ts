@@ -27,8 +27,8 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
     });
     let tell = start();
     let zone = "public";
-    const chain = (tableHandle: number, table = "firewalld"): FilterChain => ({ family: "inet", table, tableHandle, name: "filter_INPUT", hook: "input", policy: "accept", handedTo: [`filter_IN_${zone}`], commented: [] });
-    const passage = (...from: string[]): Passage => ({ clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 8472, from } });
+    const chain = (tableHandle: number, table = "firewalld"): FilterChain => ({ family: "inet", table, tableHandle, name: "filter_INPUT", hook: "input", rest: "drop", handedTo: [`filter_IN_${zone}`], commented: [] });
+    const passage = (...peers: string[]): Passage => ({ clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 8472, peers } });
     const said = async (chains: readonly FilterChain[], of: Passage): Promise<string[][]> => {
       await tell(chains, of, signal);
       return calls.splice(0).filter(([, option]) => option!.startsWith("--zone")).map(([command, ...args]) => [command!, ...args]);

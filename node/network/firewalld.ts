@@ -15,9 +15,8 @@ import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import { parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Exec } from "../os/exec.ts";
-import type { Passage, TellFirewall } from "./forward.ts";
+import { FIREWALLD_TABLE, type Passage, type TellFirewall } from "./forward.ts";
 
-const TABLE = "firewalld";
 const TRUSTED = "trusted";
 /** At most so many options a call: an argument list has an end. */
 const OPTIONS_MAX = 100;
@@ -50,7 +49,7 @@ export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): Te
   }
 
   return async (chains, passage, signal) => {
-    const its = chains.find(({ table }) => table === TABLE);
+    const its = chains.find(({ table }) => table === FIREWALLD_TABLE);
     const what = JSON.stringify([passage, its?.handedTo]);
     if (!its) told = undefined;
     if (!its || (told?.table === its.tableHandle && told?.what === what)) return;
@@ -76,7 +75,7 @@ export function zonesOf(active: string, usual: string): readonly string[] {
 }
 
 export function wantedOf({ clusterCidrs, tunnel }: Pick<Passage, "clusterCidrs" | "tunnel">, zones: readonly string[]): Wanted {
-  const rules = (tunnel?.from ?? []).flatMap((address) => {
+  const rules = (tunnel?.peers ?? []).flatMap((address) => {
     const family = parseIp(address)?.family;
     return family === undefined ? [] : [`rich-rule=rule family="ipv${family}" source address="${address}" port port="${tunnel!.udpPort}" protocol="udp" accept`];
   });

@@ -1,12 +1,13 @@
 /**
- * Packets that the host's own firewall would drop: where ufw, Docker or a file of nftables has set the policy of a chain to drop, no other table can overrule it. There, in that very
- * chain, what the cluster needs is accepted, by rules marked as ours: installers/linux/uninstall.sh takes them away.
+ * Packets that the host's own firewall would drop: where ufw, Docker, a file of nftables or a cloud's image of a system has a chain drop what it is not about, by its policy or by its last rule, no other
+ * table can overrule it. There, in that very chain, what the cluster needs is accepted, by rules marked as ours: installers/linux/uninstall.sh takes them away.
  *
  *   forward   from and to pods
  *   input     from pods; to the ingress, whose ports Services lead to; the tunnel, from other nodes
+ *   output    to pods; the tunnel, to other nodes
  *
- * Nothing but addresses and ports is looked at: programs for iptables show no table that has anything else in it. firewalld, which ends with a rule of its own that rejects the rest, is told
- * in its own words (firewalld.ts), and so is iptables of the time before nftables (legacy-iptables.ts); another such firewall has to be by whoever runs it.
+ * Nothing but addresses and ports is looked at: programs for iptables show no table that has anything else in it. firewalld is told in its own words (firewalld.ts), and so is iptables of the time
+ * before nftables (legacy-iptables.ts). What a rule with a condition of its own drops stays dropped where the rest is accepted: somebody has meant it.
  */
 import { createHash } from "node:crypto";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
@@ -17,22 +18,24 @@ export interface Passage {
   readonly clusterCidrs: readonly string[];
   /** Ports of this machine that are the ingress's: "10080", "10500-10999". */
   readonly ingressPorts: readonly string[];
-  /** Where other nodes' packets arrive, and from whom. */
-  readonly tunnel: { readonly udpPort: number; readonly from: readonly string[] } | undefined;
+  /** Where nodes' packets for each other arrive, and where the other nodes are. */
+  readonly tunnel: { readonly udpPort: number; readonly peers: readonly string[] } | undefined;
 }
 
 export const COMMENT = "coracle pods";
 /** Ours, and what CNI plugins have made for us. */
 const OWN = /^(coracle|cni_)/;
 
+/** Nobody but firewalld may write it. */
+export const FIREWALLD_TABLE = "firewalld";
+
 /** Tells a firewall whose tables nobody else may write: those chains it has, too. */
 export type TellFirewall = (chains: readonly FilterChain[], passage: Passage, signal: AbortSignal) => Promise<void>;
 
 export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, tell: readonly TellFirewall[], signal: AbortSignal): Promise<void> {
   const chains = (await nft.filters?.((table) => OWN.test(table), { signal })) ?? [];
-  const script = chains.map((chain) => passageText(chain, passage)).join("");
-  if (script !== "") await nft.apply(script, { signal });
-  await settleAll(tell.map((one) => one(chains, passage, signal)));
+  const scripts = chains.map((chain) => (chain.table === FIREWALLD_TABLE ? "" : passageText(chain, passage))).filter((script) => script !== "");
+  await settleAll([...scripts.map((script) => nft.apply(script, { signal })), ...tell.map((one) => one(chains, passage, signal))]); // each for itself: a table may be one that nobody else may write
 }
 
 /** What packets are like that pass. */
@@ -50,8 +53,10 @@ export function matchesOf(hook: string, families: readonly Family[], { clusterCi
   const cidrs = clusterCidrs.filter((cidr) => isHere(parseCidr(cidr)?.family));
   const fromPods = cidrs.map((from) => ({ from }));
   if (hook === "forward") return [...fromPods, ...cidrs.map((to) => ({ to }))];
+  const others = (tunnel?.peers ?? []).filter((address) => isHere(parseIp(address)?.family)), udp = { protocol: "udp", port: String(tunnel?.udpPort) } as const;
+  if (hook === "output") return [...cidrs.map((to) => ({ to })), ...others.map((to) => ({ to, ...udp }))];
   if (hook !== "input") return [];
-  const peers = (tunnel?.from ?? []).filter((address) => isHere(parseIp(address)?.family)).map((from) => ({ from, protocol: "udp", port: String(tunnel!.udpPort) }) as const);
+  const peers = others.map((from) => ({ from, ...udp }));
   return [...fromPods, ...ingressPorts.map((port) => ({ protocol: "tcp", port }) as const), ...peers];
 }
 
@@ -59,10 +64,10 @@ export function matchesOf(hook: string, families: readonly Family[], { clusterCi
 export function commentOf(rules: readonly string[]): string { return `${COMMENT} ${createHash("sha256").update(rules.join("\n")).digest("hex").slice(0, 8)}`; }
 
 /** Commands that let through what is the cluster's; "" if it passes already. Pure. */
-export function passageText({ family, table, name, hook, policy, commented }: FilterChain, passage: Passage): string {
+export function passageText({ family, table, name, hook, rest, commented }: FilterChain, passage: Passage): string {
   const at = `${family} ${table} ${name}`, ours = commented.filter(({ comment }) => comment.startsWith(COMMENT));
   const families = ([4, 6] as const).filter((of) => family === "inet" || family === nameOf(of));
-  const wanted = policy !== "drop" ? [] : matchesOf(hook, families, passage).map(nftText);
+  const wanted = rest !== "drop" ? [] : matchesOf(hook, families, passage).map(nftText);
   const comment = commentOf(wanted);
   if (ours.length === wanted.length && ours.every((one) => one.comment === comment)) return "";
   return [...ours.map(({ handle }) => `delete rule ${at} handle ${handle}\n`), ...wanted.map((match) => `insert rule ${at} ${match} counter accept comment "${comment}"\n`)].join("");

@@ -3,7 +3,7 @@ import { type Exec, ExecError } from "../os/exec.ts";
 import type { Passage } from "./forward.ts";
 import { legacyPassages, legacyRules } from "./legacy-iptables.ts";
 
-const PASSAGE: Passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/48"], ingressPorts: ["10080", "10500-10999"], tunnel: { udpPort: 8472, from: ["10.9.0.12"] } };
+const PASSAGE: Passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/48"], ingressPorts: ["10080", "10500-10999"], tunnel: { udpPort: 8472, peers: ["10.9.0.12"] } };
 const CLOSED = "-P INPUT DROP\n-P FORWARD DROP\n-P OUTPUT ACCEPT\n-A INPUT -i lo -j ACCEPT\n";
 
 /** As iptables shows what it was called with. */
@@ -25,6 +25,13 @@ test("it is done once, and again when it is something else; where nothing is dro
   expect(legacyRules(done, 4, PASSAGE)).toEqual([]);
   expect(legacyRules(done, 4, { ...PASSAGE, ingressPorts: [] }).map(([verb, chain]) => `${verb} ${chain}`)).toEqual([...Array<string>(4).fill("-D INPUT"), ...Array<string>(2).fill("-I INPUT")]);
   expect(legacyRules(done.replaceAll("DROP", "ACCEPT"), 4, PASSAGE).map(([verb]) => verb)).toEqual(Array<string>(6).fill("-D"));
+});
+
+test("so is a chain whose last rule drops the rest, also by way of another; a condition is somebody's own", () => {
+  const changed = (...rules: string[]): string[] => [...new Set(legacyRules(`-P INPUT ACCEPT\n-P FORWARD ACCEPT\n-P OUTPUT ACCEPT\n-N most\n${rules.map((rule) => `-A ${rule}\n`).join("")}`, 4, PASSAGE).map(([, chain]) => chain!))];
+  expect(changed("FORWARD -j REJECT --reject-with icmp-host-prohibited", "INPUT -p icmp -j DROP")).toEqual(["FORWARD"]);
+  expect(changed("INPUT -j most", "OUTPUT -g most", 'most -i lo -j ACCEPT', 'most -m comment --comment "all that" -j LOG --log-prefix "no "', 'most -m comment --comment "the rest" -j DROP')).toEqual(["INPUT", "OUTPUT"]);
+  expect(changed("FORWARD -j most", "most -j RETURN", "most -j DROP", "INPUT -j ACCEPT", "INPUT -j DROP")).toEqual([]);
 });
 
 test("a machine whose kernel has no such table is asked nothing, and one where iptables is that of nftables no more than which it is", async () => {

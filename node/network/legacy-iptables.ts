@@ -1,18 +1,19 @@
 /**
- * iptables as it was before nftables, whose tables the kernel keeps beside those of nftables: where its chains drop what no rule accepts, as Docker's and ufw's do on systems that still have it
+ * iptables as it was before nftables, whose tables the kernel keeps beside those of nftables: where its chains drop what no rule is about, as Docker's and ufw's do on systems that still have it
  * (Ubuntu 20.04, Alpine before 3.19), no table of nftables can overrule them, nor write to them. The machine's own program does, with the rules that forward.ts writes elsewhere.
  *
  * Source: iptables(8)
  */
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Family } from "../../core/net/cidr.ts";
+import { restOf, type Unconditional } from "../os/chain-rest.ts";
 import { type Exec, ExecError } from "../os/exec.ts";
 import { COMMENT, commentOf, type Match, matchesOf, type Passage, type TellFirewall } from "./forward.ts";
 
 const FAMILIES: readonly { readonly family: Family; readonly tables: string; readonly program: string }[] = [
   { family: 4, tables: "/proc/net/ip_tables_names", program: "iptables" }, { family: 6, tables: "/proc/net/ip6_tables_names", program: "ip6tables" },
 ];
-const HOOKS: ReadonlyMap<string, string> = new Map([["FORWARD", "forward"], ["INPUT", "input"]]);
+const HOOKS: ReadonlyMap<string, string> = new Map([["FORWARD", "forward"], ["INPUT", "input"], ["OUTPUT", "output"]]);
 /** One that hangs holds up the node's network no longer. */
 const CALL_MS_MAX = 20_000;
 /** For whoever else is changing the table. */
@@ -57,7 +58,8 @@ export function legacyPassages({ exec, read = fileTextSync }: LegacyOptions): Te
 export function legacyRules(listed: string, family: Family, passage: Passage): string[][] {
   const lines = listed.split("\n").map(wordsOf);
   return [...HOOKS].flatMap(([chain, hook]) => {
-    const drops = lines.some(([verb, name, policy]) => verb === "-P" && name === chain && policy === "DROP");
+    const policy = lines.some(([verb, name, policy]) => verb === "-P" && name === chain && policy === "DROP") ? "drop" : "accept";
+    const drops = restOf(chain, { policy, rulesOf: (name) => lines.flatMap(([verb, of, ...rest]) => (verb === "-A" && of === name ? (unconditional(rest) ?? []) : [])) }) === "drop";
     const ours = lines.filter(([verb, name, ...rest]) => verb === "-A" && name === chain && commentIn(rest)?.startsWith(COMMENT));
     const wanted = drops ? matchesOf(hook, [family], passage).map(argsOf) : [];
     const comment = commentOf(wanted.map((args) => args.join(" ")));
@@ -67,6 +69,20 @@ export function legacyRules(listed: string, family: Family, passage: Passage): s
       ...wanted.map((args) => ["-I", chain, ...args, "-m", "comment", "--comment", comment, "-j", "ACCEPT"]),
     ];
   });
+}
+
+const VERDICTS: ReadonlyMap<string, "accept" | "drop" | "return"> = new Map([["ACCEPT", "accept"], ["DROP", "drop"], ["REJECT", "drop"], ["RETURN", "return"]]);
+/** Those after which the next rule is looked at. */
+const ASIDES: ReadonlySet<string> = new Set(["LOG", "NFLOG", "ULOG"]);
+
+/** What a rule does to every packet; undefined if there is a condition, or it decides nothing. */
+function unconditional(words: readonly string[]): Unconditional | undefined {
+  const [how, target, ...more] = words;
+  if (how === "-m" && target === "comment") return unconditional(more.slice(2));
+  if ((how !== "-j" && how !== "-g") || target === undefined || ASIDES.has(target)) return undefined;
+  if (how === "-g") return { verdict: "goto", target };
+  const verdict = VERDICTS.get(target);
+  return verdict === undefined ? { verdict: "jump", target } : { verdict };
 }
 
 function commentIn(words: readonly string[]): string | undefined {

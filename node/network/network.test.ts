@@ -10,11 +10,11 @@ import type { Family } from "../../core/net/cidr.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
-import { type FilterChain, filterChains } from "../os/exec-nft.ts";
+import { type FilterChain, filterChains, NftError } from "../os/exec-nft.ts";
 import type { Link, Netlink } from "../os/netlink.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import { addressWatch } from "./address-watch.ts";
-import { passageText } from "./forward.ts";
+import { allowThroughFirewall, passageText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
 import { ensureBridge } from "./bridge.ts";
 import { letPacketsThrough } from "./host.ts";
@@ -409,22 +409,52 @@ test("a node does not get packets of others by the range it registers with", () 
 });
 
 test("a host's firewall that drops what it does not know lets through what is the cluster's, once, and other rules when it becomes something else", () => {
-  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", tableHandle: 1, name: hook.toUpperCase(), hook, policy: "drop", handedTo: [], commented: [{ comment: "ssh", handle: 3 }], ...change });
-  const passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 4789, from: ["192.168.0.2", "fd00::2"] } };
+  const chain = (hook: string, change: Partial<FilterChain> = {}): FilterChain => ({ family: "ip", table: "filter", tableHandle: 1, name: hook.toUpperCase(), hook, rest: "drop", handedTo: [], commented: [{ comment: "ssh", handle: 3 }], ...change });
+  const passage = { clusterCidrs: ["10.42.0.0/16", "fd42::/56"], ingressPorts: ["10080"], tunnel: { udpPort: 4789, peers: ["192.168.0.2", "fd00::2"] } };
   const rules = (text: string): string[] => text.trim().split("\n").map((line) => line.replace(/ counter accept comment "coracle pods [0-9a-f]{8}"$/, ""));
   expect(rules(passageText(chain("forward"), passage))).toEqual(["insert rule ip filter FORWARD ip saddr 10.42.0.0/16", "insert rule ip filter FORWARD ip daddr 10.42.0.0/16"]);
   expect(rules(passageText(chain("input", { family: "inet", name: "input" }), passage))).toEqual(["ip saddr 10.42.0.0/16", "ip6 saddr fd42::/56", "tcp dport 10080", "ip saddr 192.168.0.2 udp dport 4789", "ip6 saddr fd00::2 udp dport 4789"].map((match) => `insert rule inet filter input ${match}`));
+  expect(rules(passageText(chain("output"), passage))).toEqual(["ip daddr 10.42.0.0/16", "ip daddr 192.168.0.2 udp dport 4789"].map((match) => `insert rule ip filter OUTPUT ${match}`));
   const [, comment] = /"(.*)"/.exec(passageText(chain("forward"), passage))!;
   const there = chain("forward", { commented: [{ comment: comment!, handle: 7 }, { comment: comment!, handle: 8 }] });
-  expect([passageText(there, passage), passageText(chain("forward", { policy: "accept" }), passage), passageText(chain("output"), passage)]).toEqual(["", "", ""]);
+  expect([passageText(there, passage), passageText(chain("forward", { rest: "accept" }), passage), passageText(chain("prerouting"), passage)]).toEqual(["", "", ""]);
   expect(rules(passageText(chain("forward", { commented: [{ comment: "coracle pods", handle: 7 }] }), passage)).slice(0, 2)).toEqual(["delete rule ip filter FORWARD handle 7", "insert rule ip filter FORWARD ip saddr 10.42.0.0/16"]);
-  expect(rules(passageText({ ...there, policy: "accept" }, passage))).toEqual(["delete rule ip filter FORWARD handle 7", "delete rule ip filter FORWARD handle 8"]);
+  expect(rules(passageText({ ...there, rest: "accept" }, passage))).toEqual(["delete rule ip filter FORWARD handle 7", "delete rule ip filter FORWARD handle 8"]);
 });
 
 test("chains that filter are found in what nft lists", () => {
   const text = JSON.stringify({ nftables: [{ metainfo: {} }, { table: { family: "inet", name: "filter", handle: 4 } }, { chain: { family: "inet", table: "filter", name: "input", handle: 1, type: "filter", hook: "input", prio: 0, policy: "drop" } }, { chain: { family: "inet", table: "filter", name: "mine", handle: 2 } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 5, comment: "x" } }, { rule: { family: "inet", table: "filter", chain: "input", handle: 6, expr: [{ match: {} }, { jump: { target: "mine" } }] } }, { rule: { family: "inet", table: "filter", chain: "mine", handle: 7, expr: [{ goto: { target: "more" } }] } }] });
-  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", tableHandle: 4, name: "input", hook: "input", policy: "drop", handedTo: ["mine", "more"], commented: [{ comment: "x", handle: 5 }] }]);
+  expect(filterChains(text)).toEqual([{ family: "inet", table: "filter", tableHandle: 4, name: "input", hook: "input", rest: "drop", handedTo: ["mine", "more"], commented: [{ comment: "x", handle: 5 }] }]);
   expect(filterChains("")).toEqual([]);
+});
+
+test("a chain that accepts by policy drops the rest where a rule without a condition does, in a chain that all is handed over to as well", () => {
+  const rest = (...rules: readonly [chain: string, ...expr: object[]][]): string => filterChains(JSON.stringify({ nftables: [
+    { table: { family: "ip", name: "filter", handle: 4 } }, { chain: { family: "ip", table: "filter", name: "INPUT", type: "filter", hook: "input", policy: "accept" } },
+    ...rules.map(([chain, ...expr], handle) => ({ rule: { family: "ip", table: "filter", chain, handle, expr } })),
+  ] }))[0]!.rest;
+  const match = { match: { op: "==" } }, xt = (type: string, name: string) => ({ xt: { type, name } });
+  expect(rest(["INPUT", match, { drop: null }])).toBe("accept");
+  expect(rest(["INPUT", xt("match", "conntrack"), { accept: null }], ["INPUT", { counter: {} }, xt("target", "REJECT")])).toBe("drop");
+  expect(rest(["INPUT", { log: null }, { reject: { type: "icmpx" } }])).toBe("drop");
+  expect(rest(["INPUT", { accept: null }], ["INPUT", { drop: null }])).toBe("accept");
+  expect(rest(["INPUT", { jump: { target: "most" } }], ["most", match, { drop: null }], ["most", xt("match", "comment"), { counter: {} }, xt("target", "LOG")], ["most", xt("match", "comment"), { counter: {} }, xt("target", "REJECT")])).toBe("drop");
+  expect(rest(["INPUT", { jump: { target: "users" } }], ["users", { return: null }], ["users", { drop: null }])).toBe("accept");
+  expect(rest(["INPUT", { goto: { target: "users" } }], ["INPUT", { drop: null }])).toBe("accept");
+});
+
+test("a table that nobody else may write keeps no other from letting through what is the cluster's, and firewalld's is left alone", async () => {
+  const applied: string[] = [];
+  const chain = (table: string): FilterChain => ({ family: "inet", table, tableHandle: 1, name: "input", hook: "input", rest: "drop", handedTo: [], commented: [] });
+  const nft = {
+    async apply(script: string) {
+      if (script.includes("inet owned ")) throw new NftError("Operation not permitted");
+      applied.push(...new Set(script.match(/inet \w+/g)));
+    },
+    filters: async () => ["owned", "firewalld", "mine"].map(chain),
+  };
+  await expect(allowThroughFirewall(nft, { clusterCidrs: ["10.42.0.0/16"], ingressPorts: [], tunnel: undefined }, [], new AbortController().signal)).rejects.toThrow("Operation not permitted");
+  expect(applied).toEqual(["inet mine"]);
 });
 
 test("kernel settings are noted as they were and as they are, as coracle-uninstall reads them", () => {

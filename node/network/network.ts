@@ -130,9 +130,9 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);
     const self = peerOf(own), others = peersOf(own, nodes.list());
     const { udpPort } = overlay;
-    const passage = { clusterCidrs, ingressPorts: options.ingressPorts ?? [], tunnel: udpPort === undefined ? undefined : { udpPort, from: others.flatMap(({ ips }) => ips).toSorted() } };
+    const passage = { clusterCidrs, ingressPorts: options.ingressPorts ?? [], tunnel: udpPort === undefined ? undefined : { udpPort, peers: others.flatMap(({ ips }) => ips).toSorted() } };
     const carriedBytes = uplink.mtu - overlay.overheadBytes, dropped = overlay.dropsLarge && carriedBytes < mtu ? carriedBytes : undefined;
-    const guarding = tunnelGuardText({ udpPort, from: [...new Set(passage.tunnel?.from)] }) + tunnelSegmentsText(dropped);
+    const guarding = tunnelGuardText({ udpPort, from: [...new Set(passage.tunnel?.peers)] }) + tunnelSegmentsText(dropped);
     if (guarding !== guard) {
       await nft.apply(guarding, { signal }); // before there is a tunnel
       guard = guarding;

@@ -4,6 +4,7 @@
  *   const nft = nftProgram({ path: "/…/bin/nft" });
  *   await nft.apply("add table ip coracle\n", { signal });
  */
+import { type Rest, restOf, type Unconditional } from "./chain-rest.ts";
 import { type Exec, exec } from "./exec.ts";
 import type { NetlinkSocket } from "./netlink-socket.ts";
 import { type ElementBatch, writeBatch } from "./nft-batch.ts";
@@ -31,8 +32,8 @@ export interface FilterChain {
   readonly tableHandle: number | undefined;
   readonly name: string;
   readonly hook: string;
-  /** Of packets that no rule of it decides about: "accept" or "drop". */
-  readonly policy: string;
+  /** What becomes of packets that none of its rules is about. */
+  readonly rest: Rest;
   /** Other chains of its table that rules hand packets over to. */
   readonly handedTo: readonly string[];
   /** Its rules with a comment. */
@@ -106,7 +107,8 @@ export function nftProgram({ path, env, netlink, run = exec }: Options): Nft {
 
 const FAMILIES: ReadonlySet<string> = new Set(["ip", "ip6", "inet"]);
 
-interface NftEntry { readonly family?: string; readonly name?: string; readonly table?: string; readonly chain?: string; readonly type?: string; readonly hook?: string; readonly policy?: string; readonly comment?: string; readonly expr?: readonly { readonly goto?: { readonly target: string }; readonly jump?: { readonly target: string } }[]; readonly handle?: number }
+interface NftExpression { readonly goto?: { readonly target: string }; readonly jump?: { readonly target: string }; readonly xt?: { readonly type: string; readonly name: string } | null; readonly [statement: string]: unknown }
+interface NftEntry { readonly family?: string; readonly name?: string; readonly table?: string; readonly chain?: string; readonly type?: string; readonly hook?: string; readonly policy?: string; readonly comment?: string; readonly expr?: readonly NftExpression[]; readonly handle?: number }
 
 function entriesOf(text: string, kind: "table" | "chain" | "rule"): NftEntry[] {
   const { nftables } = (text === "" ? { nftables: [] } : JSON.parse(text)) as { readonly nftables: readonly Readonly<Record<string, NftEntry | undefined>>[] };
@@ -117,7 +119,27 @@ function entriesOf(text: string, kind: "table" | "chain" | "rule"): NftEntry[] {
 export function filterChains(text: string): FilterChain[] {
   const rules = entriesOf(text, "rule"), tableHandle = entriesOf(text, "table")[0]?.handle;
   const handedTo = [...new Set(rules.flatMap(({ expr = [] }) => expr.flatMap((one) => (one.goto ?? one.jump)?.target ?? [])))].toSorted();
-  return entriesOf(text, "chain").flatMap(({ family = "", table = "", name = "", type, hook, policy = "accept" }) => (type !== "filter" || hook === undefined ? [] : [{
-    family: family as NftFamily, table, tableHandle, name, hook, policy, handedTo, commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
+  const rulesOf = (name: string): Unconditional[] => rules.flatMap(({ chain, expr = [] }) => (chain === name ? (unconditional(expr) ?? []) : []));
+  return entriesOf(text, "chain").flatMap(({ family = "", table = "", name = "", type, hook, policy }) => (type !== "filter" || hook === undefined ? [] : [{
+    family: family as NftFamily, table, tableHandle, name, hook, rest: restOf(name, { policy: policy === "drop" ? "drop" : "accept", rulesOf }), handedTo,
+    commented: rules.flatMap(({ chain, comment, handle }) => (chain === name && comment !== undefined && handle !== undefined ? [{ comment, handle }] : [])),
   }]));
+}
+
+/** What iptables of nftables writes in its own words: there is no condition in these. */
+const XT_ASIDES: ReadonlySet<string> = new Set(["match comment", "target LOG", "target NFLOG"]);
+const XT_REFUSALS: ReadonlySet<string> = new Set(["target REJECT", "target DROP"]);
+
+/** What a rule does to every packet; undefined if there is a condition, or it decides nothing. */
+function unconditional(expressions: readonly NftExpression[]): Unconditional | undefined {
+  for (const one of expressions) {
+    const xt = one.xt ? `${one.xt.type} ${one.xt.name}` : "";
+    if ("counter" in one || "log" in one || XT_ASIDES.has(xt)) continue;
+    if ("drop" in one || "reject" in one || XT_REFUSALS.has(xt)) return { verdict: "drop" };
+    if ("accept" in one) return { verdict: "accept" };
+    if ("return" in one) return { verdict: "return" };
+    if (one.jump) return { verdict: "jump", target: one.jump.target };
+    return one.goto && { verdict: "goto", target: one.goto.target };
+  }
+  return undefined;
 }

@@ -107,6 +107,7 @@ class Planner {
         values.push(value);
         if (strict && isError(value) && i < evaluators.length - 1) return value;
       }
+      scope.meter.addAhead(call.name, values);
       const result = values.find(isError) ?? apply(values);
       scope.meter.add(actualCost(call.name, overload, { args: values, result }));
       return result;
@@ -120,6 +121,7 @@ class Planner {
     const told = (equality: boolean | EvalError): Value => (wanted ? equality : equality !== true);
     return computed((scope) => {
       const values = [left(scope), right(scope)] as const;
+      scope.meter.addAhead(name, values);
       const result = values.find(isError) ?? told(equal(values[0], values[1]));
       scope.meter.add(actualCost(name, overload, { args: values, result }));
       return result;

@@ -1,4 +1,5 @@
 /** What names stand for while an expression is evaluated, and what that has cost so far. */
+import { costAhead } from "../cost/actual-cost.ts";
 import type { Value } from "../value/value.ts";
 
 export interface Scope {
@@ -20,6 +21,12 @@ export class Meter {
   constructor(limit: number) { this.#limit = limit; }
 
   get spent(): number { return this.#spent; }
+
+  /** What a call does that its cost does not tell. Throws CostExceeded. */
+  addAhead(name: string, args: readonly Value[]): void {
+    const ahead = costAhead(name, args, this.#limit);
+    if (ahead > 0) this.add(ahead);
+  }
 
   /** Throws CostExceeded. */
   add(cost: number): void {

@@ -46,6 +46,8 @@ export abstract class List {
   abstract readonly size: number;
   /** Of an index that exists. */
   abstract at(index: number): Value;
+  /** How many values are in it, at whatever depth, each as often as it is: of what an object has, those of the list itself. */
+  get weight(): number { return this.size; }
 
   *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
 
@@ -58,6 +60,11 @@ export abstract class List {
   /** Elements that cannot be compared count as equal. */
   equals(other: Value): boolean | EvalError {
     if (!(other instanceof List) || other.size !== this.size) return false;
+    if (other instanceof JoinedLists) {
+      let i = 0;
+      for (const element of other) if (equal(this.at(i++), element) === false) return false;
+      return true;
+    }
     for (let i = 0; i < this.size; i++) if (equal(this.at(i), other.at(i)) === false) return false;
     return true;
   }
@@ -69,6 +76,8 @@ export abstract class Mapping {
   /** What `in` asks. */
   has(key: Value): boolean { return this.find(key) !== undefined; }
   abstract keys(): Iterable<Value>;
+  /** See List. */
+  get weight(): number { return this.size; }
   get type(): Type { return MAP; }
 
   plus(other: Value): Value { return noSuchOverload(other); }
@@ -101,9 +110,17 @@ export abstract class Opaque {
 
 class ListOfValues extends List {
   readonly #values: readonly Value[];
+  #weight: number | undefined;
   constructor(values: readonly Value[]) { super(); this.#values = values; }
   override get size(): number { return this.#values.length; }
   override at(index: number): Value { return this.#values[index]!; }
+  override get weight(): number { return (this.#weight ??= this.#values.reduce((sum: number, value) => sum + 1 + weightOf(value), 0)); }
+}
+
+/** How many values are in a list or a map, at whatever depth: none in others. */
+export function weightOf(value: Value): number {
+  if (value instanceof List || value instanceof Mapping) return value.weight;
+  return value instanceof Optional && value.value !== undefined ? weightOf(value.value) : 0;
 }
 
 /** Two lists after one another, neither of them copied. */
@@ -111,23 +128,41 @@ export class JoinedLists extends List {
   readonly #first: List;
   readonly #second: List;
   override readonly size: number;
+  #weight: number | undefined;
   constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; }
-  override at(index: number): Value { return index < this.#first.size ? this.#first.at(index) : this.#second.at(index - this.#first.size); }
+  override get weight(): number { return (this.#weight ??= this.#first.weight + this.#second.weight); }
+  override at(index: number): Value {
+    let list: List = this, left = index;
+    while (list instanceof JoinedLists) {
+      const { size } = list.#first;
+      [list, left] = left < size ? [list.#first, left] : [list.#second, left - size];
+    }
+    return list.at(left);
+  }
   override *[Symbol.iterator](): Iterator<Value> {
-    yield* this.#first;
-    yield* this.#second;
+    const waiting: List[] = [this]; // of lists that were joined again and again each element would pass through all
+    for (let list = waiting.pop(); list; list = waiting.pop()) {
+      if (list instanceof JoinedLists) waiting.push(list.#second, list.#first);
+      else for (let i = 0; i < list.size; i++) yield list.at(i);
+    }
   }
   override equals(other: Value): boolean | EvalError {
     if (!(other instanceof List) || other.size !== this.size) return false;
-    const [own, theirs] = [[...this], [...other]];
-    const compared = own.map((element, i) => equal(element, theirs[i]!));
-    return !compared.includes(false) && (compared.find((one) => one instanceof EvalError) ?? true);
+    const theirs = other[Symbol.iterator]();
+    let error: EvalError | undefined;
+    for (const element of this) {
+      const compared = equal(element, theirs.next().value as Value);
+      if (compared === false) return false;
+      if (compared !== true) error ??= compared;
+    }
+    return error ?? true;
   }
 }
 
 /** By the keys as they were made: 1, 1u and 1.0 are three keys, but each finds the others' value where its own has none. */
 export class MapOfValues extends Mapping {
   readonly #entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>;
+  #weight: { readonly size: number; readonly sum: number } | undefined; // it may grow yet
   /** `entries`: by identityOf. */
   constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
   override get size(): number { return this.#entries.size; }
@@ -139,6 +174,10 @@ export class MapOfValues extends Mapping {
     return undefined;
   }
   override *keys(): Iterable<Value> { for (const [key] of this.#entries.values()) yield key; }
+  override get weight(): number {
+    if (this.#weight?.size !== this.size) this.#weight = { size: this.size, sum: this.#entries.values().reduce((sum, [, value]) => sum + 1 + weightOf(value), 0) };
+    return this.#weight!.sum;
+  }
 }
 
 export function noSuchOverload(value?: Value): EvalError { return value instanceof EvalError ? value : new EvalError("no such overload"); }

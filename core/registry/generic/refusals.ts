@@ -34,14 +34,40 @@ export function gathered(errors: Iterable<FieldError> | undefined): readonly Fie
   return found;
 }
 
-/** Throws 422 if there are any: of the kind that the object says it is. `sent`: see WriteOptions. */
-export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[], sent?: object): void {
+/** Throws 422 if anything is wrong: of the kind that the object says it is. `sent`: see WriteOptions. */
+export function refuseInvalid<T extends ApiObject>({ resource: { group: own, kind, form } }: Refusing, object: T, check: (object: T) => readonly FieldError[], sent?: () => object | undefined): void {
+  const errors = check(object);
   if (errors.length === 0) return;
-  const group = form ? parseApiVersion(object.apiVersion).group : own;
-  throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, sent ? errors.map((error) => asSent(error, sent)) : errors);
+  const group = form ? parseApiVersion(object.apiVersion).group : own, body = sent?.();
+  throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, body ? shownAsSent(errors, object, check, body) : errors);
 }
 
-/** A list or a map that was sent empty is shown so, as in upstream's memory, not as none. */
+/** The same errors, showing lists and maps that were sent empty as that, not as none: so they are in upstream's memory. */
+function shownAsSent<T extends ApiObject>(errors: readonly FieldError[], object: T, check: (object: T) => readonly FieldError[], sent: object): readonly FieldError[] {
+  const whole = withEmpty(object, sent) as T, again = whole === object ? errors : check(whole);
+  const isSame = again.length === errors.length && again.every(({ type, field }, i) => type === errors[i]!.type && field === errors[i]!.field);
+  return (isSame ? again : errors).map((error) => asSent(error, sent));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** `value` with what is empty in `sent` and not there in it; `value` itself if there is nothing of that kind. */
+function withEmpty(value: unknown, sent: unknown): unknown {
+  if (typeof value !== "object" || value === null || typeof sent !== "object" || sent === null) return value;
+  if (Array.isArray(value)) {
+    if (!Array.isArray(sent) || sent.length !== value.length) return value;
+    const items = value.map((item, i) => withEmpty(item, sent[i]));
+    return items.some((item, i) => item !== value[i]) ? items : value;
+  }
+  const changed = Object.entries(sent).flatMap(([name, part]: [string, unknown]): [string, unknown][] => {
+    const own = (value as Fields)[name] ?? undefined, full = own === undefined && isEmpty(part) ? part : withEmpty(own, part);
+    return full === own ? [] : [[name, full]];
+  });
+  return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) };
+}
+
+function isEmpty(value: unknown): boolean { return typeof value === "object" && value !== null && Object.keys(value).length === 0; }
+
 function asSent(error: FieldError, sent: object): FieldError {
   if (error.badValue !== undefined && error.badValue !== null) return error;
   let at: unknown = sent;
@@ -49,7 +75,7 @@ function asSent(error: FieldError, sent: object): FieldError {
     const step = name ?? inner!;
     at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Readonly<Record<string, unknown>>)[step] : undefined;
   }
-  return typeof at === "object" && at !== null && Object.keys(at).length === 0 ? { ...error, badValue: at } : error;
+  return isEmpty(at) ? { ...error, badValue: at } : error;
 }
 
 /** Whether the client named the version it replaces; refuses it when that is not the current one. */

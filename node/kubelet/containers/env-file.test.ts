@@ -19,7 +19,7 @@ test.each<[string, string]>([
   ["B='1' 2\nA='x'", "invalid environment variable format at line 1: unexpected content after closing quote"], ["B='1'\nA='x\n", "invalid environment variable format starting at line 2: unclosed single quote"],
 ])("%j is refused: %s", (text, message) => expect(() => parseEnvFile(text, "A")).toThrow(message));
 
-test("a link in the volume leads nowhere outside it", () => {
+test("a link in the volume leads nowhere outside it", async () => {
   const volume = join(directory, "volume");
   mkdirSync(join(volume, "etc"), { recursive: true });
   writeFileSync(join(directory, "secret"), "A='host'\n");
@@ -28,14 +28,14 @@ test("a link in the volume leads nowhere outside it", () => {
   symlinkSync("../../secret", join(volume, "up"));
   symlinkSync("/etc/env", join(volume, "root"));
   symlinkSync(join(directory, "secret"), join(volume, "out"));
-  expect([readEnvFile(volume, "up", "A"), readEnvFile(volume, "root", "A"), readEnvFile(volume, "../secret", "A"), readEnvFile(volume, "etc/env", "B")]).toEqual(["mine", "inner", "mine", undefined]);
-  expect(() => readEnvFile(volume, "out", "A")).toThrow("couldn't parse env file");
+  expect(await Promise.all([readEnvFile(volume, "up", "A"), readEnvFile(volume, "root", "A"), readEnvFile(volume, "../secret", "A"), readEnvFile(volume, "etc/env", "B")])).toEqual(["mine", "inner", "mine", undefined]);
+  await expect(readEnvFile(volume, "out", "A")).rejects.toThrow("couldn't parse env file");
 });
 
-test.skipIf(process.platform !== "linux")("what is no file is not waited for, and what is too large for one not read", () => {
+test.skipIf(process.platform !== "linux")("what is no file is not waited for, and what is too large for one not read", async () => {
   execFileSync("mkfifo", [join(directory, "pipe")]);
   symlinkSync("pipe", join(directory, "link"));
   writeFileSync(join(directory, "large"), `B='${"x\n".repeat(200_000)}'\nA='1'\n`);
-  const why = (path: string): string => { try { return `${readEnvFile(directory, path, "A")}`; } catch (error) { return ((error as Error).cause as Error).message; } };
-  expect(["pipe", "link", "large", "."].map(why)).toEqual(["pipe is no regular file", "link is no regular file", "large has more than 262144 bytes", ". is no regular file"]);
+  const why = async (path: string): Promise<string> => { try { return `${await readEnvFile(directory, path, "A")}`; } catch (error) { return ((error as Error).cause as Error).message; } };
+  expect(await Promise.all(["pipe", "link", "large", "."].map(why))).toEqual(["pipe is no regular file", "link is no regular file", "large has more than 262144 bytes", ". is no regular file"]);
 });

@@ -3,7 +3,8 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/util/env/env_util.go (what is accepted), pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables)
  */
-import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
+import { constants } from "node:fs";
+import { lstat, open, readlink } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { walk } from "../volumes/subpath.ts";
 import { textOfBytes } from "./byte-text.ts";
@@ -15,10 +16,10 @@ const FILE_BYTES_MAX = 256 * 1024;
  * Who wrote the file is a container: what it links to is looked for within its volume, and what is no file (a pipe, whose end would be waited for) or too large for
  * one is not read. Undefined: the key is not in it, or empty. Throws an Error when it is no such file.
  */
-export function readEnvFile(volumePath: string, path: string, key: string): string | undefined {
+export async function readEnvFile(volumePath: string, path: string, key: string): Promise<string | undefined> {
   let text: string;
   try {
-    text = readWithin(volumePath, path);
+    text = await readWithin(volumePath, path);
   } catch (cause) {
     throw new Error("couldn't parse env file", { cause });
   }
@@ -64,29 +65,29 @@ export function parseEnvFile(text: string, key: string): string {
 }
 
 /** Nothing that a container makes of the path meanwhile leads out of the volume. */
-function readWithin(root: string, path: string): string {
-  const inside = within(root, path);
-  const place = process.platform === "win32" ? undefined : walk(root, inside.join(sep));
+async function readWithin(root: string, path: string): Promise<string> {
+  const inside = await within(root, path);
+  const place = process.platform === "win32" ? undefined : await walk(root, inside.join(sep));
   try {
-    const file = openSync(place === undefined ? join(root, ...inside) : `/proc/self/fd/${place}`, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    const file = await open(place === undefined ? join(root, ...inside) : `/proc/self/fd/${place.fd}`, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
     try {
-      const { size } = fstatSync(file);
-      if (!fstatSync(file).isFile()) throw new Error(`${path} is no regular file`);
-      if (size > FILE_BYTES_MAX) throw new Error(`${path} has more than ${FILE_BYTES_MAX} bytes`);
-      const bytes = Buffer.alloc(size);
-      return textOfBytes(bytes.subarray(0, readSync(file, bytes, 0, size, 0)));
+      const found = await file.stat();
+      if (!found.isFile()) throw new Error(`${path} is no regular file`);
+      if (found.size > FILE_BYTES_MAX) throw new Error(`${path} has more than ${FILE_BYTES_MAX} bytes`);
+      const bytes = Buffer.alloc(found.size);
+      return textOfBytes(bytes.subarray(0, (await file.read(bytes, 0, found.size, 0)).bytesRead));
     } finally {
-      closeSync(file);
+      await file.close();
     }
   } finally {
-    if (place !== undefined) closeSync(place);
+    await place?.close();
   }
 }
 
 const LINKS_MAX = 255;
 
 /** The steps of the path below `root`, with every link on the way taken as if `root` were "/". */
-function within(root: string, path: string): string[] {
+async function within(root: string, path: string): Promise<string[]> {
   let left = path.split("/");
   let at: string[] = [];
   for (let links = 0; left.length > 0;) {
@@ -97,7 +98,7 @@ function within(root: string, path: string): string[] {
       at = at.slice(0, -1);
       continue;
     }
-    const target = linkAt(join(root, ...at, part));
+    const target = await linkAt(join(root, ...at, part));
     if (target === undefined) {
       at = [...at, part];
       continue;
@@ -109,9 +110,9 @@ function within(root: string, path: string): string[] {
   return at;
 }
 
-function linkAt(path: string): string | undefined {
+async function linkAt(path: string): Promise<string | undefined> {
   try {
-    return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
+    return (await lstat(path)).isSymbolicLink() ? await readlink(path) : undefined;
   } catch (error) {
     if (["ENOENT", "ENOTDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined; // whoever opens it will see
     throw error;

@@ -42,7 +42,8 @@ export interface MountFacts {
 /** Binds subpaths and writes files as it goes. Throws an Error for the user. */
 export async function containerMounts(facts: MountFacts): Promise<Mount[]> {
   const { os, container, podDir, hosts, random } = facts;
-  const result = (container.volumeMounts ?? []).map((mount, index) => volumeMount(facts, mount, index));
+  const result: Mount[] = [];
+  for (const [index, mount] of (container.volumeMounts ?? []).entries()) result.push(await volumeMount(facts, mount, index));
   if (hosts !== undefined && !container.volumeMounts?.some(({ mountPath }) => mountPath === HOSTS_PATH[os])) {
     const path = join(podDir, HOSTS_FILE);
     await writeFile(path, hosts);
@@ -69,7 +70,7 @@ async function removeUnmounted(directory: string, mounted: ReadonlySet<string>):
   }
 }
 
-function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Mount {
+async function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Promise<Mount> {
   const { os, container, volumes, environment, podDir, mounts } = facts;
   const volume = volumes.get(mount.name);
   if (!volume) throw new Error(`cannot find volume "${mount.name}" to mount into container "${container.name}"`);
@@ -89,7 +90,7 @@ function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Moun
   if (subPath === "") return { ...common, host_path: hostPath };
   const target = join(podDir, "volume-subpaths", mount.name, container.name, String(index));
   try {
-    return { ...common, host_path: os === "windows" ? resolveSubPath({ volumePath: hostPath, subPath }) : bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
+    return { ...common, host_path: os === "windows" ? await resolveSubPath({ volumePath: hostPath, subPath }) : await bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
   } catch (cause) {
     throw new Error(`failed to ${cause instanceof SubPathNotMade ? "create subPath directory" : "prepare subPath"} for volumeMount "${mount.name}" of container "${container.name}"`, { cause });
   }

@@ -186,7 +186,7 @@ test("why the directory behind a claim's volume is not there is told by the volu
   let mountOptions: string[] = [];
   const bound = () => ({ metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, mountOptions, hostPath: { path: join(dataDir, "none"), type: "Directory" } } });
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
-  const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
+  const deps = { dataDir, client, mounts: systemMounts(), hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
   const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] });
   await expect(show()).rejects.toThrow(`MountVolume.SetUp failed for volume "pv" : hostPath type check failed: ${join(dataDir, "none")} is not a directory`);

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { type Exec, exec } from "../../os/exec.ts";
 import { systemMounts } from "../../os/mount.ts";
 import { fileSystemUsage } from "../stats/disk-usage.ts";
-import { remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
+import { isElsewhere, remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 
 const { signal } = new AbortController();
@@ -17,6 +17,12 @@ test("a remote volume of which a part is wanted is asked whether it answers, onc
   const run: Exec = async (program, args) => { asked.push([program, ...args].join(" ")); return { exitCode: 0, stdout: "", stderr: "" }; };
   await subPathsAnswer(run, container, new Map([["far", ready("/far", true)], ["near", ready("/near", false)], ["whole", ready("/whole", true)]]), { signal });
   expect(asked).toEqual(["stat /far"]);
+});
+
+test("what the machine has mounted of another one is remote, and what is below it", () => {
+  const mount = (target: string, fsType: string) => ({ target, options: [], fsType, source: "", superOptions: [] });
+  const table = [mount("/", "ext4"), mount("/mnt/nas", "nfs4"), mount("/mnt/nas/disk", "xfs"), mount("/cloud", "fuse.s3fs"), mount("/usb", "fuseblk")];
+  expect(["/mnt/nas", "/mnt/nas/a", "/cloud/b", "/mnt/nas/disk/a", "/mnt/nasty", "/usb/a", "/"].map((path) => isElsewhere(table, path))).toEqual([true, true, true, false, false, false, false]);
 });
 
 /** A file system of which nobody answers for anything. */

@@ -1,12 +1,11 @@
 /** How each kind of volume comes to be. Called again at every sync: what is there already stays as it is. */
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { EmptyDirVolumeSource, HostPathVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { compareQuantities, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
-import { CLUSTER_TRUST_BUNDLES } from "../../../core/client/resources.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
@@ -24,6 +23,8 @@ import { configMapPayload, downwardPayload, projectedPayload, secretPayload } fr
 import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volume.ts";
 import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
+import { doesAnswer, isElsewhere } from "./remote-volumes.ts";
+import { servedBundles } from "./trust-anchors.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
 import { giveToGroup, isThere, makeDirectory } from "./volume-directory.ts";
 
@@ -69,16 +70,13 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
   const facts = {
     pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token,
-    trustBundles: async () => (await deps.client.resource(CLUSTER_TRUST_BUNDLES).list({}, { signal })).items,
+    trustBundles: () => servedBundles(deps.client, signal),
     certificate: (index: number) => deps.certificates.certificate(pod, volume.name, index),
   };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;
 
   if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));
-  if (hostPath) {
-    await checkHostPath(hostPath);
-    return { hostPath: hostPath.path, readOnly: false, managed: false };
-  }
+  if (hostPath) return await setUpHostPath(deps, hostPath, { readOnly: false, signal });
   if (configMap) {
     const mode = configMap.defaultMode ?? MODE_DEFAULT;
     return await setUpFiles(deps, { pod, nested: call.nested(volume.name) }, directory("kubernetes.io/configmap"), await configMapPayload(facts, configMap.name ?? "", { items: configMap.items, optional: configMap.optional, mode }), { memory: false });
@@ -107,6 +105,15 @@ async function setUpCsi({ csi }: VolumeDeps, pod: Pod, volume: CsiVolume, claime
   if (!csi) throw new Error("this node has no CSI drivers");
   const hostPath = await csi.setUp(pod, volume, claimed, signal);
   return { hostPath, readOnly: volume.readOnly, managed: false, ...(volume.block ? { block: true } : { isRemote: true }) }; // who knows
+}
+
+/** What somebody has mounted there of another machine is asked first whether it answers: who waits for it cannot be ended. */
+async function setUpHostPath({ exec, mounts }: SetUpDeps, source: HostPathVolumeSource, { readOnly, signal }: { readonly readOnly: boolean; readonly signal: AbortSignal }): Promise<ReadyVolume> {
+  const { path, type = "" } = source;
+  const isRemote = isElsewhere(mounts.list(), path);
+  if (isRemote && type !== "" && !(await doesAnswer(exec, path, { signal }))) throw new Error(`hostPath type check failed: ${path} does not answer`);
+  await checkHostPath(source);
+  return { hostPath: path, readOnly, managed: false, isRemote };
 }
 
 async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
@@ -207,8 +214,7 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
   if (block) throw new MountFailure("MapVolume.FindMapperPluginBySpec", metadata.name, new Error("failed to find BlockVolumeMapper plugin. Volume plugin is nil."));
   if (spec.hostPath) {
     if (options.length > 0) throw new MountFailure("MountVolume.MountOptionSupport check", metadata.name, new Error("mount options are not supported for this volume type")); // nothing is mounted
-    await checkHostPath(spec.hostPath);
-    return { hostPath: spec.hostPath.path, readOnly, managed: false };
+    return await setUpHostPath(deps, spec.hostPath, { readOnly, signal });
   }
   if (spec.nfs) {
     const ready = await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);

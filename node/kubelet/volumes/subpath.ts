@@ -1,11 +1,14 @@
 /**
  * A path inside a volume, bound to a place of the kubelet's own before a container gets it, so that nothing the container does to the volume
- * later (a link to /etc, say) leads out of it. The way down is walked by file descriptors that follow no link.
+ * later (a link to /etc, say) leads out of it. The way down is walked by file descriptors that follow no link. The volume may be a disk of another machine, which does not answer: all of it is asked beside
+ * the event loop.
  *
  * Source: kubernetes v1.36 pkg volume/util/subpath/subpath_linux.go (the same guarantees)
  */
-import { chmodSync, closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, rmdirSync, statSync, unlinkSync, writeFileSync } from "node:fs";
+import { constants } from "node:fs";
+import { access, chmod, type FileHandle, lstat, mkdir, open, realpath, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Mounts } from "../../os/mount.ts";
 
 /** O_PATH: a place in the file system, not its content. */
@@ -27,58 +30,58 @@ export class SubPathNotMade extends Error {
 }
 
 /** Throws SubPathNotMade, and an Error when the path leads out of the volume. Returns the target. */
-export function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mounts): string {
-  const root = realpathSync(volumePath);
-  makeDirectories(root, subPath);
-  const inside = relative(root, realpathSync(join(root, subPath)));
+export async function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mounts): Promise<string> {
+  const root = await realpath(volumePath);
+  await makeDirectories(root, subPath);
+  const inside = relative(root, await realpath(join(root, subPath)));
   if (inside === ".." || inside.startsWith(`..${sep}`)) throw new Error(`subpath "${join(volumePath, subPath)}" not within volume path "${volumePath}"`);
-  const place = walk(root, inside);
+  const place = await walk(root, inside);
   try {
     mounts.unmountAll(target); // of an earlier start of this container
-    const isDirectory = fstatSync(place).isDirectory();
-    removeOther(target, isDirectory);
-    if (isDirectory) mkdirSync(target, { recursive: true, mode: 0o750 });
-    else if (!existsSync(target)) {
-      mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
-      writeFileSync(target, "", { mode: 0o640 });
+    const isDirectory = (await place.stat()).isDirectory();
+    await removeOther(target, isDirectory);
+    if (isDirectory) await mkdir(target, { recursive: true, mode: 0o750 });
+    else if (!(await isThere(target))) {
+      await mkdir(dirname(target), { recursive: true, mode: 0o750 });
+      await writeFile(target, "", { mode: 0o640 });
     }
-    mounts.bind(`/proc/self/fd/${place}`, target);
+    mounts.bind(`/proc/self/fd/${place.fd}`, target);
     return target;
   } finally {
-    closeSync(place);
+    await place.close();
   }
 }
 
 /** Of an earlier start, when there was a directory where there is a file now, or the other way around. */
-function removeOther(target: string, isDirectory: boolean): void {
-  const found = lstatSync(target, { throwIfNoEntry: false });
+async function removeOther(target: string, isDirectory: boolean): Promise<void> {
+  const found = await ifThere(lstat(target));
   if (found === undefined || found.isDirectory() === isDirectory) return;
-  if (found.isDirectory()) rmdirSync(target);
-  else unlinkSync(target);
+  if (found.isDirectory()) await rmdir(target);
+  else await unlink(target);
 }
 
 /** On Windows, where nothing can be bound: the path itself, made if it is missing. Throws an Error when it leads out of the volume. */
-export function resolveSubPath({ volumePath, subPath }: Pick<SubPath, "volumePath" | "subPath">): string {
-  const root = realpathSync(volumePath);
-  makeDirectories(root, subPath);
-  const found = realpathSync(join(root, subPath));
+export async function resolveSubPath({ volumePath, subPath }: Pick<SubPath, "volumePath" | "subPath">): Promise<string> {
+  const root = await realpath(volumePath);
+  await makeDirectories(root, subPath);
+  const found = await realpath(join(root, subPath));
   const inside = relative(root, found);
   if (inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw new Error(`subpath "${join(volumePath, subPath)}" not within volume path "${volumePath}"`);
   return found;
 }
 
 /** Opens `path` below `root`, component by component, following no links: the place, not its content. Whoever asks closes it. */
-export function walk(root: string, path: string): number {
-  let at = openSync(root, O_PATH | constants.O_NOFOLLOW);
+export async function walk(root: string, path: string): Promise<FileHandle> {
+  let at = await open(root, O_PATH | constants.O_NOFOLLOW);
   for (const name of path.split(sep).filter((part) => part !== "")) {
     const parent = at;
     try {
-      at = openSync(`/proc/self/fd/${parent}/${name}`, O_PATH | constants.O_NOFOLLOW);
+      at = await open(`/proc/self/fd/${parent.fd}/${name}`, O_PATH | constants.O_NOFOLLOW);
     } finally {
-      closeSync(parent);
+      await parent.close();
     }
-    if (fstatSync(at).isSymbolicLink()) {
-      closeSync(at);
+    if ((await at.stat()).isSymbolicLink()) {
+      await at.close();
       throw new Error(`"${name}" became a symbolic link while it was being looked at`);
     }
   }
@@ -86,34 +89,50 @@ export function walk(root: string, path: string): number {
 }
 
 /** Makes what is missing of the path, with the rights of the volume, and nothing outside of it, whatever containers that have the volume make of the path meanwhile. */
-function makeDirectories(root: string, subPath: string): void {
-  if (existsSync(join(root, subPath))) return;
+async function makeDirectories(root: string, subPath: string): Promise<void> {
+  if (await isThere(join(root, subPath))) return;
   try {
-    makeMissing(root, subPath);
+    await makeMissing(root, subPath);
   } catch (cause) {
     throw new SubPathNotMade(join(root, subPath), cause as Error);
   }
 }
 
-function makeMissing(root: string, subPath: string): void {
-  const mode = statSync(root).mode & 0o7777;
+async function makeMissing(root: string, subPath: string): Promise<void> {
+  const mode = (await stat(root)).mode & 0o7777;
   const names = subPath.split("/").filter((part) => part !== "" && part !== ".");
-  const missing = names.findIndex((_, i) => !existsSync(join(root, ...names.slice(0, i + 1))));
-  if (missing < 0) return;
-  const there = join(root, ...names.slice(0, missing));
-  const inside = relative(root, realpathSync(there));
+  let count = 0; // of what is there
+  while (count < names.length && (await isThere(join(root, ...names.slice(0, count + 1))))) count++;
+  if (count === names.length) return;
+  const there = join(root, ...names.slice(0, count));
+  const inside = relative(root, await realpath(there));
   if (inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw new Error(`subpath "${there}" not within volume path "${root}"`);
-  if (process.platform === "win32") return void mkdirSync(join(there, ...names.slice(missing)), { recursive: true });
-  let at = walk(root, inside);
+  if (process.platform === "win32") return void (await mkdir(join(there, ...names.slice(count)), { recursive: true }));
+  let at = await walk(root, inside);
   try {
-    for (const name of names.slice(missing)) {
-      mkdirSync(`/proc/self/fd/${at}/${name}`, { mode });
-      const made = openSync(`/proc/self/fd/${at}/${name}`, O_PATH | constants.O_NOFOLLOW | constants.O_DIRECTORY);
-      closeSync(at);
+    for (const name of names.slice(count)) {
+      const isOurs = await make(`/proc/self/fd/${at.fd}/${name}`, mode);
+      const made = await open(`/proc/self/fd/${at.fd}/${name}`, O_PATH | constants.O_NOFOLLOW | constants.O_DIRECTORY);
+      await at.close();
       at = made;
-      chmodSync(`/proc/self/fd/${at}`, mode); // whatever the umask
+      if (isOurs) await chmod(`/proc/self/fd/${at.fd}`, mode); // whatever the umask
     }
   } finally {
-    closeSync(at);
+    await at.close();
   }
+}
+
+/** False: another container of the volume has made it meanwhile. */
+async function make(directory: string, mode: number): Promise<boolean> {
+  try {
+    await mkdir(directory, { mode });
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
+    throw error;
+  }
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return await access(path).then(() => true, () => false);
 }

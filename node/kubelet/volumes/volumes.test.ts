@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
 import { toPem } from "../../../core/pki/pem.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
+import { ExecError } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
@@ -120,24 +121,42 @@ test("a volume whose file system gives nothing to a group is used as it is, and 
   await expect(giveToGroup(pod, join(directory, "none"), { readOnly: false, told })).rejects.toThrow("ENOENT");
 });
 
-test("a subpath stays in its volume", () => {
+test("a subpath stays in its volume", async () => {
   const volumePath = join(directory, "volume");
   const bind = (subPath: string) => bindSubPath({ volumePath, subPath, target: join(directory, "target") }, systemMounts());
   mkdirSync(join(volumePath, "inside"), { recursive: true });
   writeFileSync(join(volumePath, "inside/file"), "x");
   symlinkSync("inside", join(volumePath, "good"));
   symlinkSync("/etc", join(volumePath, "bad"));
-  expect(readdirSync(bind("good"))).toEqual(["file"]);
-  expect(readdirSync(bind("made/on/the/way"))).toEqual([]);
-  expect(() => bind("bad")).toThrow("not within volume path");
-  expect(() => bind("bad/new")).toThrow("not within volume path");
+  expect(readdirSync(await bind("good"))).toEqual(["file"]);
+  expect(readdirSync(await bind("made/on/the/way"))).toEqual([]);
+  await expect(bind("bad")).rejects.toThrow("not within volume path");
+  await expect(bind("bad/new")).rejects.toThrow("not within volume path");
   expect(() => readdirSync("/etc/new")).toThrow("ENOENT");
-  expect(() => bind("bad/new")).toThrow(SubPathNotMade);
-  expect(() => bind("bad")).not.toThrow(SubPathNotMade);
+  await expect(bind("bad/new")).rejects.toThrow(SubPathNotMade);
+  expect(await bind("bad").catch((error: unknown) => error)).not.toBeInstanceOf(SubPathNotMade);
   for (let i = 0; i < 2; i++) { // what was a directory when the container was started last may be a file now, and the other way around
-    expect(readFileSync(bind("inside/file"), "utf8")).toBe("x");
-    expect(readdirSync(bind("good"))).toEqual(["file"]);
+    expect(readFileSync(await bind("inside/file"), "utf8")).toBe("x");
+    expect(readdirSync(await bind("good"))).toEqual(["file"]);
   }
+});
+
+test("a subpath that several containers make at once is there for each of them", async () => {
+  const volumePath = join(directory, "volume");
+  mkdirSync(volumePath, { mode: 0o755 });
+  const places = await Promise.all(Array.from({ length: 20 }, (_, i) => bindSubPath({ volumePath, subPath: "a/b/c", target: join(directory, `target-${i}`) }, systemMounts())));
+  for (const place of places) expect(readdirSync(place)).toEqual([]);
+  expect(statSync(join(volumePath, "a/b")).mode & 0o777).toBe(0o755);
+});
+
+test.skipIf(process.getuid?.() !== 0 || !existsSync("/dev/fuse"))("a subpath of a disk that does not answer is waited for beside everything else", async () => {
+  const volumePath = join(directory, "volume"), nobody = openSync("/dev/fuse", "r+");
+  mkdirSync(volumePath);
+  systemMounts().mount({ source: "away", target: volumePath, fsType: "fuse.away", options: [`fd=${nobody}`, "rootmode=40000", "user_id=0", "group_id=0"] });
+  const bound = bindSubPath({ volumePath, subPath: "a", target: join(directory, "target") }, systemMounts()).then(() => "bound", () => "failed");
+  expect(await Promise.race([bound, new Promise((resolve) => setTimeout(resolve, 100, "waited for"))])).toBe("waited for");
+  closeSync(nobody);
+  expect(await bound).toBe("failed");
 });
 
 describe("while a container swaps a directory of its volume for a link that leads out", () => {
@@ -156,10 +175,10 @@ describe("while a container swaps a directory of its volume for a link that lead
     await new Promise((resolve) => container.once("close", resolve));
   });
 
-  test("a subpath is made in the volume", () => {
+  test("a subpath is made in the volume", async () => {
     const mounts = { unmountAll: () => undefined, bind: () => undefined } as unknown as ReturnType<typeof systemMounts>;
     for (let i = 0; i < 2000 && readdirSync(outside).length === 1; i++) {
-      try { bindSubPath({ volumePath, subPath: `a/made-${i}/b`, target: join(directory, `target-${i}`) }, mounts); } catch { /* it is not there, or leads out, or became a link */ }
+      try { await bindSubPath({ volumePath, subPath: `a/made-${i}/b`, target: join(directory, `target-${i}`) }, mounts); } catch { /* it is not there, or leads out, or became a link */ }
     }
     expect(readdirSync(outside)).toEqual(["file"]);
   });
@@ -305,6 +324,16 @@ test("a volume that failed is tried again in time, though the clock is set back"
   await expect(volumes.prepare(pod, signal)).rejects.toMatchObject({ retryMs: 100 });
   uptimeMs = 500;
   expect((await volumes.prepare(pod, signal)).get("v")?.hostPath).toBe(path);
+});
+
+test("a place of the machine that is another one's disk is looked at once that answers", async () => {
+  let isAway = true;
+  const mounts = { ...systemMounts(), list: () => [{ target: directory, options: [], fsType: "nfs4", source: "nas:/", superOptions: [] }] };
+  const exec = async (): Promise<object> => { if (isAway) throw new ExecError("timeout", "stat"); return { exitCode: 0, stdout: "", stderr: "" }; };
+  const setUp = () => setUpVolume({ mounts, exec, allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps, { metadata: { uid: "u" } } as Pod, { name: "v", hostPath: { path: directory, type: "Directory" } }, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] }).catch(({ message }: Error) => message);
+  expect(await setUp()).toBe(`hostPath type check failed: ${directory} does not answer`);
+  isAway = false;
+  expect(await setUp()).toMatchObject({ hostPath: directory, isRemote: true });
 });
 
 test("of a pod's sources what they have in common is read once: thousands of them may be of the same ConfigMap of a megabyte", async () => {
