@@ -21,6 +21,8 @@ test.each([
   [["secrets-encrypt", "make-coffee"], 'coracle: unknown command "make-coffee"'],
   [["token", "make-coffee"], 'coracle: unknown command "make-coffee"'],
   [["node", "make-coffee"], 'coracle: unknown command "make-coffee"'],
+  [["constructor"], 'coracle: unknown command "constructor"'],
+  ...["token", "node", "snapshot"].map((command): [string[], string] => [[command, "constructor", "x"], 'coracle: unknown command "constructor"']),
   [["node", "--make-coffee", "list"], "coracle: unknown flag --make-coffee"],
   [["token", "create", "7d"], 'coracle: "coracle token create" takes flags alone, and "7d" is none; see "coracle token --help"'],
   [["crictl", "logs"], "coracle: crictl logs: of which? see: coracle crictl ps -a"],

@@ -22,7 +22,7 @@ test("what is asked for instead", () => {
 
 test.each([
   ["proxy-mode=ipvs", "services are rules of nftables"], ["nodeport-addresses=10.0.0.0/8", "give --nodeport-addresses instead"], ["conntrack-min=many", 'must be a whole number, not "many"'],
-  ["metrics-bind-address=here:1", "must be an address"], ["conntrack-tcp-timeout-established=1", "must be a duration such as 24h"], ["conntrack-tcp-timeout-established=-1h", "must be a duration such as 24h"], ["make-coffee=1", "not a setting we have; there are config, healthz-bind-address"],
+  ["metrics-bind-address=here:1", "must be an address"], ["cleanup", "that is how it is: only false"], ["write-config-to=/c", "ask its own port: /configz"], ["pod-bridge-interface=br0", "what is local is told by --cluster-cidr"], ["conntrack-tcp-timeout-established=1", "must be a duration such as 24h"], ["conntrack-tcp-timeout-established=-1h", "must be a duration such as 24h"], ["make-coffee=1", "not a setting we have; there are config, healthz-bind-address"],
 ])("--kube-proxy-arg %s is refused", (text, why) => expect(() => proxySettings([text], { ipv6: false })).toThrow(why));
 
 test("on Windows services are load balancers of HNS, and the ports of health and metrics are set as elsewhere", () => {
