@@ -18,7 +18,7 @@ test("a file that is not there cannot be read again when it changes", async () =
   expect((await open(false)).parts).toEqual([]);
 });
 
-test("the key of Secrets that a disk has damaged is that of its copy", async () => {
+test("the key of Secrets that a disk has damaged, or that is gone, is that of its copy", async () => {
   const directory = mkdtempSync(join(tmpdir(), "encryption-")), own = join(directory, "encryption.yaml");
   try {
     const beneath = await memoryStore();
@@ -31,6 +31,9 @@ test("the key of Secrets that a disk has damaged is that of its copy", async () 
       expect((await (await open()).store.get(key))?.value).toEqual(value);
       expect(readFileSync(own, "utf8")).toBe(text);
     }
+    rmSync(own); // another key would take the place of its copy, too
+    expect((await (await open()).store.get(key))?.value).toEqual(value);
+    expect(readFileSync(own, "utf8")).toBe(text);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -56,6 +56,7 @@ function readArgs(argv: readonly string[], known: ReadonlyMap<string, Flag>, com
     let value = match![2];
     if (value === undefined) value = flag.type === "boolean" ? "true" : argv[++i];
     if (value === undefined) throw new ConfigError(`--${flag.name} needs a value`);
+    if (value === "" && flag.type === "string") continue; // a script's variable that is not set says nothing, here as elsewhere
     raw.set(flag.name, [...(raw.get(flag.name) ?? []), value]);
   }
   return raw;
@@ -94,7 +95,10 @@ function readConfigFile(text: string, path: string): Map<string, OfFile> {
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
     for (const one of values) if (typeof one === "object" && one !== null) throw new ConfigError(`${path}: ${JSON.stringify(key)} must be a text, a number, true, false, or a list of such`);
     const given = values.map((one) => String(one ?? "")).filter((one) => !NULLS.has(one));
-    if (given.length > 0) found.set(name, { ...found.get(name), [key.endsWith("+") ? "added" : "values"]: given });
+    if (given.length === 0) continue;
+    const part = key.endsWith("+") ? "added" : "values", before = found.get(name);
+    if (before?.[part]) throw new ConfigError(`${path}: ${JSON.stringify(name)} is there twice`); // spelled as a flag, too
+    found.set(name, { ...before, [part]: given });
   }
   return found;
 }
