@@ -30,7 +30,7 @@ export function windowsPlatform({ settings, paths, node, client, informers, kube
     informers, client, nodeName: node.name, nodeIp, adapter: node.interfaceName, overlay: settings.overlay, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain, cniConfDir: CNI_CONF_DIR, stateDir: join(paths.agent, "network"), hcn, routes: systemRoutes(), exec, clock, log: log.with({ part: "network" }),
   });
-  const proxy = hnsProxy({
+  const proxy = settings.disable.includes("proxy") ? nothing("service-proxy") : hnsProxy({
     informers, nodeName: node.name, nodeIps: node.ips, network: network.state, onNetworkChange: network.onChange, hcn, healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("kernelspace", { settings, proxying, nodeName: node.name, clock }), events: events.reporter({ component: "kube-proxy", host: node.name }), clock, log: log.with({ part: "proxy" }), metrics,
   });

@@ -32,7 +32,7 @@ import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/h
 import { AUTOSCALING, type AutoscalingSettings } from "./horizontalpodautoscaling/settings.ts";
 import { gatewaySource } from "../ingress/gateway-source.ts";
 import { gatewayController } from "./ingress/gateway.ts";
-import { ingressController } from "./ingress/ingress.ts";
+import { ingressController, noIngressController } from "./ingress/ingress.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
 import { namespaceController } from "./namespace/namespace.ts";
@@ -181,7 +181,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const chosen = named.filter(([name]) => runs(name));
   const controllers = [
     ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps), ...(deps.nodePortRange === undefined ? [] : [serviceNodePortController({ ...deps, nodePortRange: deps.nodePortRange })]),
-    ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []), ...(localStorage ? [localStorageController(deps)] : []),
+    ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : [noIngressController(deps)]), ...(localStorage ? [localStorageController(deps)] : []),
     ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];
   const { workers = {} } = deps;

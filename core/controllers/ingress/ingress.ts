@@ -132,6 +132,18 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
   };
 }
 
+/** Where nodes have no ingress (any more): its Services go, which kept the ports of the nodes from whose ingress is to have them. */
+export function noIngressController({ client, informers }: Pick<IngressControllerOptions, "client" | "informers">): Controller {
+  const services = informers.of(SERVICES);
+  return {
+    name: "ingress", workers: 1, starts: [SHARED], watches: [], reads: [services],
+    async reconcile(_key, { signal }) {
+      for (const service of services.by(FRONTS, "yes"))
+        if (service.metadata.deletionTimestamp === undefined) await ifFound(client.resource(SERVICES).delete(service, { preconditions: { uid: service.metadata.uid } }, { signal }));
+    },
+  };
+}
+
 function ready(status: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] | undefined } | undefined): string | undefined {
   return status?.conditions?.find(({ type }) => type === "Ready")?.status;
 }
