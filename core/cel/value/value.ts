@@ -23,6 +23,12 @@ export class EvalError {
   constructor(message: string) { this.message = message; }
 }
 
+/** The expression has cost more than it may. */
+export class CostExceeded extends Error {
+  override readonly name = "CostExceeded";
+  constructor() { super("operation cancelled: actual cost limit exceeded"); }
+}
+
 export class Timestamp {
   /** Since 1970. */
   readonly nanos: bigint;
@@ -46,6 +52,8 @@ export abstract class List {
   abstract readonly size: number;
   /** Of an index that exists. */
   abstract at(index: number): Value;
+  /** Of how many values it is made, all the way down; of JSON what is further down does not count: there is no more of it than was sent. */
+  get weight(): number { return 1 + this.size; }
 
   *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
 
@@ -65,6 +73,8 @@ export abstract class List {
 
 export abstract class Mapping {
   abstract readonly size: number;
+  /** As a list's; keys do not count. */
+  get weight(): number { return 1 + this.size; }
   abstract find(key: Value): Value | undefined;
   /** What `in` asks. */
   has(key: Value): boolean { return this.find(key) !== undefined; }
@@ -99,10 +109,29 @@ export abstract class Opaque {
   has(_name: string): boolean { return false; }
 }
 
+/** As many as an expression can make one by one, for what it may cost. Of `[1].map(x, [x, x]).map(x, [x, x])` and so on each list is made at once, and has twice as many as the one before. */
+const WEIGHT_MAX = 1_000_000;
+
+/** Throws CostExceeded. */
+function weightOf(parts: Iterable<Value>): number {
+  let sum = 1;
+  for (const part of parts) {
+    const value = part instanceof Optional ? part.value : part;
+    sum += value instanceof List || value instanceof Mapping ? value.weight : 1;
+  }
+  if (sum > WEIGHT_MAX) throw new CostExceeded();
+  return sum;
+}
+
+/** Of how many values it is made besides those that its size tells. */
+export function nestedWeight(value: Value): number { return value instanceof List || value instanceof Mapping ? value.weight - 1 - value.size : 0; }
+
 class ListOfValues extends List {
   readonly #values: readonly Value[];
-  constructor(values: readonly Value[]) { super(); this.#values = values; }
+  readonly #weight: number;
+  constructor(values: readonly Value[]) { super(); this.#values = values; this.#weight = weightOf(values); }
   override get size(): number { return this.#values.length; }
+  override get weight(): number { return this.#weight; }
   override at(index: number): Value { return this.#values[index]!; }
 }
 
@@ -111,7 +140,9 @@ export class JoinedLists extends List {
   readonly #first: List;
   readonly #second: List;
   override readonly size: number;
-  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; }
+  readonly #weight: number;
+  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; this.#weight = weightOf([first, second]); }
+  override get weight(): number { return this.#weight; }
   override at(index: number): Value { return index < this.#first.size ? this.#first.at(index) : this.#second.at(index - this.#first.size); }
   override *[Symbol.iterator](): Iterator<Value> {
     yield* this.#first;
@@ -129,8 +160,10 @@ export class JoinedLists extends List {
 export class MapOfValues extends Mapping {
   readonly #entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>;
   /** `entries`: by identityOf. */
-  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
+  readonly #weight: number;
+  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; this.#weight = weightOf(entries.values().map(([, value]) => value)); }
   override get size(): number { return this.#entries.size; }
+  override get weight(): number { return this.#weight; }
   override find(key: Value): Value | undefined {
     for (const candidate of identitiesOf(key)) {
       const found = this.#entries.get(candidate);
