@@ -67,6 +67,7 @@ test("lists within lists that a few of them make are not gone through for nothin
     expect(run(text.replaceAll("D", doubled(9)))).toMatchObject({ value: true, exceeded: false });
     expect(run(text.replaceAll("D", doubled(60)))).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
   }
+  expect(run(`D == D`.replaceAll("D", `[x]${".map(a, [optional.of(optional.of(a)), optional.of(optional.of(a))])".repeat(40)}`))).toMatchObject({ exceeded: true });
   expect(run(`lists.range(100).all(i, lists.range(100).all(j, dyn(${doubled(14)}) != i + j))`)).toMatchObject({ exceeded: true });
 });
 

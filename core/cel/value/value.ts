@@ -116,7 +116,7 @@ const WEIGHT_MAX = 1_000_000;
 function weightOf(parts: Iterable<Value>): number {
   let sum = 1;
   for (const part of parts) {
-    const value = part instanceof Optional ? part.value : part;
+    const value = within(part);
     sum += value instanceof List || value instanceof Mapping ? value.weight : 1;
   }
   if (sum > WEIGHT_MAX) throw new CostExceeded();
@@ -124,7 +124,17 @@ function weightOf(parts: Iterable<Value>): number {
 }
 
 /** Of how many values it is made besides those that its size tells. */
-export function nestedWeight(value: Value): number { return value instanceof List || value instanceof Mapping ? value.weight - 1 - value.size : 0; }
+export function nestedWeight(value: Value): number {
+  const found = within(value);
+  return found instanceof List || found instanceof Mapping ? found.weight - 1 - found.size : 0;
+}
+
+/** What is in an optional, and in one in it. */
+function within(value: Value): Value | undefined {
+  let found: Value | undefined = value;
+  while (found instanceof Optional) found = found.value;
+  return found;
+}
 
 class ListOfValues extends List {
   readonly #values: readonly Value[];
