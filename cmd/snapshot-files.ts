@@ -1,7 +1,9 @@
-/** The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. */
-import { existsSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+/**
+ * The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. It may be another machine's, which does not answer: it is asked beside the event loop.
+ */
+import { access, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { ifThere } from "../core/lifecycle/if-there.ts";
 
 const NAME = /^snapshot-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(-\d+)?\.zst$/;
 
@@ -10,18 +12,18 @@ const PARTIAL = ".partial";
 
 /** Oldest first. */
 export async function snapshotNames(directory: string): Promise<string[]> {
-  return existsSync(directory) ? (await readdir(directory)).filter((name) => NAME.test(name)).sort() : [];
+  return ((await ifThere(readdir(directory))) ?? []).filter((name) => NAME.test(name)).sort();
 }
 
-export function newSnapshotFile(directory: string, nowMs: number): string {
-  return freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst");
+export async function newSnapshotFile(directory: string, nowMs: number): Promise<string> {
+  return await freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst");
 }
 
 /** Where nothing is yet: two things may be done in one second. */
-export function freePath(stem: string, ending = ""): string {
+export async function freePath(stem: string, ending = ""): Promise<string> {
   for (let i = 1; ; i++) {
     const path = i === 1 ? stem + ending : `${stem}-${i}${ending}`;
-    if (!existsSync(path)) return path;
+    if (!(await access(path).then(() => true, () => false))) return path;
   }
 }
 
