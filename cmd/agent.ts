@@ -20,6 +20,7 @@ import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
 import { environmentProxy } from "../core/net/environment-proxy.ts";
 import { http2Fetch } from "../core/net/http2-fetch.ts";
+import { fetchTls } from "../core/net/tls.ts";
 import type { VerboseLog } from "../core/observe/log.ts";
 import { cpuProfiler } from "../core/observe/cpu-profile.ts";
 import { debugPages } from "../core/observe/debug-pages.ts";
@@ -167,7 +168,7 @@ function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: stri
 }
 
 async function probe(server: string, { ca }: JoinedIdentity, signal: AbortSignal): Promise<void> {
-  const { status, body } = await fetch(server + PROBE_PATH, { tls: { ca }, redirect: "manual", signal } as RequestInit).catch((error: unknown) => { throw connectionError(server, error); });
+  const { status, body } = await fetch(server + PROBE_PATH, { tls: fetchTls({ ca }), redirect: "manual", signal } as RequestInit).catch((error: unknown) => { throw connectionError(server, error); });
   await body?.cancel();
   if (status === 502 || status === 503 || status === 504) throw new Error(`${server} answered ${status}`);
 }

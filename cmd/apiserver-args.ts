@@ -45,6 +45,25 @@ const NAMES = [
 ] as const;
 type Name = (typeof NAMES)[number];
 
+/** Those that are no texts, nor lists of such. */
+const KINDS: Readonly<Record<"boolean" | "integer" | "decimal" | "durationMs", readonly Name[]>> = {
+  boolean: [
+    "anonymous-auth", "audit-log-compress", "audit-log-batch-throttle-enable", "audit-log-truncate-enabled", "audit-webhook-batch-throttle-enable", "audit-webhook-truncate-enabled", "enable-priority-and-fairness",
+    "encryption-provider-config-automatic-reload", "profiling", "service-account-extend-token-expiration",
+  ],
+  integer: [
+    "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds", "http2-max-streams-per-connection", "max-mutating-requests-inflight", "max-requests-inflight",
+    "min-request-timeout", "audit-log-batch-buffer-size", "audit-log-batch-max-size", "audit-log-batch-throttle-burst", "audit-log-truncate-max-batch-size", "audit-log-truncate-max-event-size", "audit-webhook-batch-buffer-size",
+    "audit-webhook-batch-max-size", "audit-webhook-batch-throttle-burst", "audit-webhook-truncate-max-batch-size", "audit-webhook-truncate-max-event-size",
+  ],
+  decimal: ["goaway-chance", "audit-log-batch-throttle-qps", "audit-webhook-batch-throttle-qps"],
+  durationMs: [
+    "audit-log-batch-max-wait", "audit-webhook-batch-initial-backoff", "audit-webhook-batch-max-wait", "audit-webhook-initial-backoff", "authentication-token-webhook-cache-ttl", "authorization-webhook-cache-authorized-ttl",
+    "authorization-webhook-cache-unauthorized-ttl", "coordinated-leadership-lease-duration", "coordinated-leadership-renew-deadline", "coordinated-leadership-retry-period", "event-ttl", "livez-grace-period", "request-timeout",
+    "service-account-max-token-expiration", "shutdown-delay-duration",
+  ],
+};
+
 export interface ApiServerArgs {
   /** The last one given counts. */
   text(name: Name): string | undefined;
@@ -60,7 +79,7 @@ export interface ApiServerArgs {
   durationMs(name: Name): number | undefined;
 }
 
-/** Throws ConfigError. */
+/** Throws ConfigError, also for values that nobody may ask for. */
 export function apiServerArgs(given: readonly string[]): ApiServerArgs {
   const values = new Map<string, string[]>();
   for (const text of given) {
@@ -70,7 +89,7 @@ export function apiServerArgs(given: readonly string[]): ApiServerArgs {
   }
   const last = (name: Name): string | undefined => values.get(name)?.at(-1);
   const refuse = (name: Name, wanted: string): never => { throw new ConfigError(`--kube-apiserver-arg ${name} must be ${wanted}, not ${JSON.stringify(last(name))}`); };
-  return {
+  const args: ApiServerArgs = {
     text: last,
     texts: (name) => values.get(name) ?? [],
     list: (name) => (values.get(name) ?? []).flatMap((text) => text.split(",")).filter((part) => part !== ""),
@@ -91,4 +110,6 @@ export function apiServerArgs(given: readonly string[]): ApiServerArgs {
       return text === undefined ? undefined : durationMsOf(text) ?? refuse(name, "a duration such as 30s or 1h30m");
     },
   };
+  for (const kind of ["boolean", "integer", "decimal", "durationMs"] as const) for (const name of KINDS[kind]) args[kind](name, false);
+  return args;
 }

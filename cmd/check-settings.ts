@@ -2,18 +2,28 @@
  * `coracle check-settings server|agent …`, which is for install.sh: whether a server or an agent would start with this command line, these variables and the config file, before what runs is stopped
  * for it. What takes a running machine to know is found out by the start.
  */
+import { superuserAuthorizer } from "../core/authz/authz.ts";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
 import { kubeconfigMode } from "./admin-kubeconfig.ts";
 import { serversOf } from "./agent.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
+import { auditOf } from "./audit.ts";
+import { authorizationSettings } from "./authorization.ts";
 import { ConfigError, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { checkRanges, withOwnAddresses } from "./config/ranges.ts";
+import { checkRanges, nodePortCidrs, withOwnAddresses } from "./config/ranges.ts";
+import { checkedGates } from "./control-plane/gates.ts";
 import { controllerSettings } from "./controller-settings.ts";
+import { coordinatedLeadership } from "./coordinated-leadership.ts";
+import { requestTimes } from "./fairness.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import { thisNode } from "./node-identity.ts";
 import { paths } from "./paths.ts";
 import { proxySettings } from "./proxy-settings.ts";
 import { registriesOf } from "./registries-file.ts";
+import { schedulerSetup } from "./scheduler-settings.ts";
+import { snapshotEveryMs } from "./snapshot-schedule.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { givenToken } from "./token-file.ts";
 
@@ -23,6 +33,7 @@ export async function checkSettings([command = "", ...argv]: readonly string[]):
   if (command === "server") checkServer(settings);
   else serversOf(settings);
   givenToken(settings);
+  stderrLog(settings.logLevel);
   if (!settings.disableAgent) await checkNode(settings);
   return 0;
 }
@@ -30,7 +41,15 @@ export async function checkSettings([command = "", ...argv]: readonly string[]):
 function checkServer(settings: Settings): void {
   checkRanges(settings);
   kubeconfigMode(settings);
-  apiServerArgs(settings.kubeApiserverArg);
+  const args = apiServerArgs(settings.kubeApiserverArg);
+  const base = { args, clock: systemClock, log: stderrLog("error"), metrics: metricsRegistry() };
+  const gates = checkedGates(args, base.log);
+  coordinatedLeadership(args);
+  requestTimes(args);
+  auditOf(args, base);
+  authorizationSettings({ ...base, serverId: "", node: superuserAuthorizer, rbac: superuserAuthorizer }); // which nobody asks
+  snapshotEveryMs(settings, { isShared: settings.datastoreEndpoint !== undefined });
+  schedulerSetup(settings, systemClock, gates);
   controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
 }
 
@@ -38,5 +57,6 @@ async function checkNode(settings: Settings): Promise<void> {
   const node = await thisNode(settings, { log: stderrLog("error") });
   kubeletSettings(settings, node, paths(settings.dataDir));
   if (process.platform === "linux") registriesOf(settings.privateRegistry);
+  nodePortCidrs(settings, node.ips);
   proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -7,10 +7,10 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
-import { isSealed } from "../storage/encryption/encryption.ts";
+import { isSealed, prefixOf } from "../storage/encryption/encryption.ts";
 import { memoryStore } from "../storage/memory.ts";
 import { type Store, StoreError } from "../storage/store.ts";
-import { type Encryption, newKey, openEncryption, ownConfiguration } from "./encryption.ts";
+import { type Encryption, newKey, openEncryption, ownConfiguration, stateFile } from "./encryption.ts";
 
 test("a file that is not there cannot be read again when it changes", async () => {
   const open = async (reload: boolean) => await openEncryption({ beneath: await memoryStore({}), on: false, given: undefined, reload, own: "/nowhere/encryption.yaml", isShared: false, serverId: "apiserver-x", clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() });
@@ -18,7 +18,7 @@ test("a file that is not there cannot be read again when it changes", async () =
   expect((await open(false)).parts).toEqual([]);
 });
 
-test("the key of Secrets that a disk has damaged is that of its copy", async () => {
+test("the key of Secrets that a disk has damaged, or that is gone, is that of its copy", async () => {
   const directory = mkdtempSync(join(tmpdir(), "encryption-")), own = join(directory, "encryption.yaml");
   try {
     const beneath = await memoryStore();
@@ -31,6 +31,9 @@ test("the key of Secrets that a disk has damaged is that of its copy", async () 
       expect((await (await open()).store.get(key))?.value).toEqual(value);
       expect(readFileSync(own, "utf8")).toBe(text);
     }
+    rmSync(own); // another key would take the place of its copy, too
+    expect((await (await open()).store.get(key))?.value).toEqual(value);
+    expect(readFileSync(own, "utf8")).toBe(text);
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -84,6 +87,40 @@ test("keys that were changed while their copy could not be written are taken onc
     await expect.poll(name).not.toBe(before);
     expect(readFileSync(join(directory, "copies", "encryption.yaml"), "utf8")).toBe(readFileSync(own, "utf8"));
     expect((await store.get(key))?.value).toEqual({ data: {} });
+    stop.abort();
+    await running;
+  } finally {
+    stop.abort();
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("what is on its way to a slow disk while the key is replaced is under the new one before it is told that everything is", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "encryption-")), own = join(directory, "encryption.yaml");
+  const stop = new AbortController(), memory = await memoryStore(), disk = Promise.withResolvers<void>();
+  const key = "/registry/core/secrets/default/s", keys = ["key2", "key1"].map((name) => newKey(name, systemRandom));
+  let begun = 0;
+  const beneath: Store = { ...memory, get: (one) => memory.get(one), list: (options) => memory.list(options), async put(...given) {
+    if (begun++ === 0) await disk.promise;
+    return await memory.put(...given);
+  } };
+  const clock = { ...systemClock, every: (_: number, signal: AbortSignal) => systemClock.every(5, signal) }, read: string[] = [];
+  const log = { ...silentLog, info: (message: string) => void read.push(message) };
+  try {
+    writeFileSync(own, stringify(ownConfiguration(keys.slice(1), { enabled: true })));
+    const { store, parts } = await openEncryption({ beneath, on: true, given: undefined, reload: false, own, isShared: false, serverId: "apiserver-x", clock, random: systemRandom, log, metrics: metricsRegistry() });
+    const running = parts[0]!.run(stop.signal, () => undefined);
+    await expect.poll(() => existsSync(stateFile(own))).toBe(true);
+    rmSync(stateFile(own));
+    const put = store.put(key, { data: {} }, 0);
+    writeFileSync(own, stringify(ownConfiguration(keys, { enabled: true })));
+    await expect.poll(() => read).toContain("the encryption configuration was read again");
+    await systemClock.sleep(50, stop.signal); // an empty store is soon looked through
+    disk.resolve();
+    await put;
+    await expect.poll(() => existsSync(stateFile(own))).toBe(true);
+    expect(JSON.parse(readFileSync(stateFile(own), "utf8"))).toMatchObject({ rows: { "k8s:enc:secretbox:v1:key2:": 1 } });
+    expect(prefixOf((await memory.get(key))!.value)).toBe("k8s:enc:secretbox:v1:key2:");
     stop.abort();
     await running;
   } finally {

@@ -23,7 +23,7 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { writeDurably } from "../core/pki/durable-file.ts";
-import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
+import { copyKept, type KeptFiles, mendKept, putBackKept } from "../core/pki/kept-twice.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
 import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
 import type { Provider, TransformTrace } from "../storage/encryption/provider.ts";
@@ -89,6 +89,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   log.info("values are encrypted at rest", { file: path, resources: rules.flatMap(({ resources }) => resources) });
 
   async function rewrite(signal: AbortSignal): Promise<void> {
+    await Promise.race([store.written(), aborted(signal)]); // by the rules before: behind the pass they would stay as they are, and nobody know of it
     const done = await rewriteStale({ beneath, store, rules: () => rules, signal });
     if (signal.aborted) return;
     if (done.rewritten > 0) log.info("values were encrypted anew", { count: done.rewritten });
@@ -178,9 +179,9 @@ async function readRules(path: string, { clock, log, reload, trace }: Options, {
   }
 }
 
-async function ensureOwnFile({ own, isShared, random }: Options): Promise<void> {
+async function ensureOwnFile({ own, isShared, random, log }: Options): Promise<void> {
   if (isShared) throw new ConfigError("--secrets-encryption makes a key for one server: with --datastore-endpoint give all servers the same file, --kube-apiserver-arg encryption-provider-config=FILE");
-  if ((await fileText(own)) !== undefined) return;
+  if ((await fileText(own)) !== undefined || (await putBackKept(kept(own), log))) return; // another key, and its copy, would open nothing that is there
   await writeDurably(own, stringify(ownConfiguration([newKey("key1", random)], { enabled: true })));
 }
 

@@ -47,7 +47,7 @@ function read(argv: readonly string[]): { readonly namespace: string; readonly p
   const words: string[] = [];
   for (let i = 0; i < argv.length; i++) {
     const [word = "", value] = argv[i]!.startsWith("--") ? splitOnce(argv[i]!, "=") : [argv[i]!];
-    const flag = FLAGS[word];
+    const flag = Object.hasOwn(FLAGS, word) ? FLAGS[word] : undefined;
     if (flag) given[flag] = value ?? argv[++i] ?? fail(`${word} needs a value`);
     else if (word.startsWith("-")) fail(`unknown flag ${word}`);
     else words.push(word);

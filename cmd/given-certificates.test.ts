@@ -86,6 +86,24 @@ test.each([
   expect(certificates.standard()?.cert).toBe(renewed);
 });
 
+test("one that ends while the server runs is shown no more, the cluster's own is, until it is renewed", async () => {
+  const ending = new AbortController(), told: string[] = [];
+  let nowMs = Date.now();
+  const first = await issue("ending", pki.authority("server-ca"), "api.internal");
+  const certificates = givenCertificates(apiServerArgs([`tls-cert-file=${file("ending.crt")}`, `tls-private-key-file=${file("ending.key")}`]), {
+    clusterCas: () => pki.authority("server-ca").bundle, clock: { ...systemClock, nowMs: () => nowMs, every: () => systemClock.every(10, ending.signal) }, log: { ...silentLog, error: (message: string) => void told.push(message) },
+  });
+  const shown: (string | undefined)[] = [certificates.standard()?.cert];
+  const running = certificates.part(() => void shown.push(certificates.standard()?.cert)).run(ending.signal, () => undefined);
+  nowMs = period.notAfterMs + 1000;
+  await expect.poll(() => shown.length).toBe(2);
+  const second = await issueFor({ notBeforeMs: 0, notAfterMs: nowMs + 3_600_000 }, "ending", pki.authority("server-ca"), "api.internal");
+  await expect.poll(() => shown.at(-1)).toBe(second);
+  ending.abort();
+  await running;
+  expect([shown[0], shown[1], told[0]]).toEqual([first, undefined, "a serving certificate does not hold now; the cluster's own is shown until there is one that does"]);
+});
+
 test("what cannot be used is refused by name", async () => {
   await issue("s", stranger, "s.example.com");
   await issue("t", stranger, "t.example.com");

@@ -2,8 +2,8 @@
  * Serving certificates somebody else renews: tls-cert-file with tls-private-key-file in the place of our own, tls-sni-cert-key beside it for those who ask for its names.
  *
  * Files are read again when they change; what cannot be used is logged, and what was before still holds. Nodes, pods and kubeconfigs know the cluster's CA alone: what everybody is
- * shown must lead to it, what is shown for a name need not. One that does not hold now, because nobody renewed it while the machine was off or because the clock is not set yet, is no
- * reason to do without a server: the cluster's own is shown until it does.
+ * shown must lead to it, what is shown for a name need not. One that does not hold now, because nobody renewed it, while the machine was off or while it ran, or because the
+ * clock is not set yet, is no reason to do without a server: the cluster's own is shown until it does.
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/options/serving.go, pkg/server/dynamiccertificates/{tlsconfig,named_certificates}.go, component-base/cli/flag/namedcertkey_flag.go
  */
@@ -35,7 +35,7 @@ export interface GivenCertificates {
 }
 
 interface Source { readonly setting: string; readonly certFile: string; readonly keyFile: string; readonly patterns: readonly string[] | undefined }
-interface Loaded extends KeyPair { readonly names: readonly string[]; readonly areGiven: boolean }
+interface Loaded extends KeyPair { readonly names: readonly string[]; readonly areGiven: boolean; readonly notAfterMs: number }
 class NotNowError extends Error {}
 interface Deps { readonly clusterCas: () => readonly Certificate[]; readonly clock: Clock; readonly log: Log }
 
@@ -48,18 +48,19 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
   function load(source: Source): boolean {
     const [cert, key] = [requiredText(source.certFile), requiredText(source.keyFile)];
     const before = loaded.get(source);
-    if (before?.cert === cert && before.key === key) return false;
+    const isStandard = source.patterns === undefined && source.setting === "tls-cert-file";
+    if (before?.cert === cert && before.key === key && !(isStandard && clock.nowMs() > before.notAfterMs)) return false;
     const leaf = new X509Certificate(cert);
     if (!leaf.checkPrivateKey(createPrivateKey(key))) throw new Error("private key does not match public key");
     createSecureContext({ cert, key }); // what the library does not take is told now, rather than in the handshake
     const [first, ...more] = readCertificatePems(cert).map(parseCertificate);
-    if (source.patterns === undefined && source.setting === "tls-cert-file") {
+    if (isStandard) {
       if (!maySignHandshakes(first!)) throw new Error("its key usage is without digital signature: nodes do not take it");
       const problem = chainProblem(first!, { roots: clusterCas(), intermediates: more, usage: "server auth", nowMs: clock.nowMs() });
       if (problem !== undefined && isOfTime(problem)) throw new NotNowError(problem);
       if (problem !== undefined) throw new Error(`nodes, pods and kubeconfigs trust the cluster's CA alone, and this is not of it (${problem}): show it to those who ask for its names, with tls-sni-cert-key=${source.certFile},${source.keyFile}`);
     }
-    loaded.set(source, { cert, key, areGiven: source.patterns !== undefined, names: (source.patterns ?? [first!.subject.commonName, ...first!.altNames.dnsNames]).map((name) => name.toLowerCase()).filter((name) => name !== "") });
+    loaded.set(source, { cert, key, areGiven: source.patterns !== undefined, notAfterMs: first!.notAfterMs, names: (source.patterns ?? [first!.subject.commonName, ...first!.altNames.dnsNames]).map((name) => name.toLowerCase()).filter((name) => name !== "") });
     return true;
   }
 
@@ -103,8 +104,10 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
               changed();
             } catch (error) {
               const { message } = error as Error;
-              if (told.get(source) !== message) log.error("a serving certificate cannot be used; what was shown before is shown still", { setting, certFile, keyFile, error });
+              const holdsNot = error instanceof NotNowError;
+              if (told.get(source) !== message) log.error(holdsNot ? "a serving certificate does not hold now; the cluster's own is shown until there is one that does" : "a serving certificate cannot be used; what was shown before is shown still", { setting, certFile, keyFile, error });
               told.set(source, message);
+              if (holdsNot && loaded.delete(source)) changed();
             }
           }
       },

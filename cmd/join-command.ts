@@ -12,6 +12,7 @@ import type { Client } from "../core/client/client.ts";
 import { CLUSTER_INFO } from "../core/client/cluster-objects.ts";
 import { CONFIG_MAPS } from "../core/client/resources.ts";
 import { hostOf } from "../core/net/dial-tcp.ts";
+import { ANCHORS } from "../core/net/tls.ts";
 
 /** Throws when the server does not answer at the address at which the cluster is to find it. */
 export async function joinCommand(client: Client, token: string, ca: string, signal: AbortSignal): Promise<string> {
@@ -25,7 +26,7 @@ export async function joinCommand(client: Client, token: string, ca: string, sig
 /** As curl wants it: the hash of the public key a server shows, which `ca` must vouch for. */
 async function pinOf(server: string, ca: string, signal: AbortSignal): Promise<string> {
   const url = new URL(server);
-  const socket = tls.connect({ host: hostOf(url), port: Number(url.port || 443), ca }); // which a URL does not name
+  const socket = tls.connect({ host: hostOf(url), port: Number(url.port || 443), ca, ...ANCHORS }); // which a URL does not name
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once("secureConnect", resolve).once("error", (cause) => reject(new Error(`${server}, where machines are to find the server, does not answer: ${cause.message}`, { cause })));

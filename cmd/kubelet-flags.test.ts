@@ -6,7 +6,7 @@ test("flags of the kubelet are fields of its configuration", () => {
     ["eviction-hard", "memory.available<200Mi,nodefs.available<5%"], ["eviction-soft-grace-period", "memory.available=1m30s"], ["image-gc-high-threshold", "70"], ["node-status-update-frequency", "20s"],
     ["fail-swap-on", "false"], ["feature-gates", "NodeSwap=true"], ["allowed-unsafe-sysctls", "net.core.*,kernel.msg*"],
   ])).toEqual({
-    apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" }, evictionSoftGracePeriod: { "memory.available": "1m30s" },
+    evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" }, evictionSoftGracePeriod: { "memory.available": "1m30s" },
     imageGCHighThresholdPercent: 70, nodeStatusUpdateFrequency: "20s", failSwapOn: false, featureGates: { NodeSwap: true }, allowedUnsafeSysctls: ["net.core.*", "kernel.msg*"],
   });
 });

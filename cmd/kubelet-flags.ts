@@ -31,7 +31,7 @@ export function kubeletFlags(given: readonly (readonly [name: string, value: str
     const value = valueOf(flag, field, kind, text);
     fields.set(field, ADDED.has(kind) && field !== "registerWithTaints" ? added(fields.get(field), value) : value);
   }
-  return fields.size === 0 ? undefined : { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...Object.fromEntries(fields) };
+  return fields.size === 0 ? undefined : Object.fromEntries(fields);
 }
 
 /** What flags of these kinds that are given several times say stands beside each other. */
@@ -80,6 +80,9 @@ function valueOf(flag: string, field: string, kind: Kind, text: string): unknown
       return truth(flag, text);
     case "int":
       if (!/^-?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
+      return Number(text);
+    case "float":
+      if (!/^-?\d*\.?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a number, not ${JSON.stringify(text)}`);
       return Number(text);
     case "list":
       if (field === "registerWithTaints") return text.split(",").map((taint) => nodeTaint(taint, `--kubelet-arg ${flag}`));

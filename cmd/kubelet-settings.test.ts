@@ -45,6 +45,7 @@ test("the kubelet's directory is called as in the table of mounts, where the dat
 test("logs of pods are where collectors of logs look, unless a flag says otherwise", () => {
   expect(settings()).toMatchObject({ podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers" });
   expect(settings("pod-logs-dir=/logs").podLogsDir).toBe("/logs");
+  expect([settings(), settings("root-dir=/kubelet")].map(({ dataDir, seccompDir }) => [dataDir, seccompDir])).toEqual([["/data/agent/kubelet", "/data/agent/kubelet/seccomp"], ["/kubelet", "/kubelet/seccomp"]]);
 });
 
 test("the node's name stands for the machine's in labels and addresses; its taints are registered with it", () => {
@@ -60,6 +61,15 @@ test.each([
   ["node-labels=node-role.kubernetes.io/worker=", "an administrator gives it others: coracle kubectl label node"], ["node-labels=node-restriction.kubernetes.io/a=b", "an administrator gives it others"],
 ])("a label the node could not register with is refused: %s", (text, why) => {
   expect(() => settings(text)).toThrow(why);
+});
+
+test.each([
+  ["container-log-max-files=1", "containerLogMaxFiles must be greater than 1"], ["container-log-max-size=large", "containerLogMaxSize large must be a quantity"], ["healthz-port=99999", "healthzPort (--healthz-port) 99999 must be between 1 and 65535, inclusive"],
+  ["pod-logs-dir=logs", 'pod logs path "logs" must be absolute path'], ["node-lease-duration-seconds=0", "nodeLeaseDurationSeconds must be greater than 0"],
+])("--kubelet-arg %s is refused as it is of a file: %s", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg: failed to validate kubelet configuration, error: invalid configuration: ${why}`));
+
+test("a flag that says zero says so; a kubelet without pods is one", () => {
+  expect([settings("max-pods=0").maxPods, settings("pod-max-pids=-7").podPidsLimit, settings("cgroup-root=").cgroupRoot, settings("sync-frequency=0s").syncMs]).toEqual([0, -1, "/", 60_000]);
 });
 
 test("what nobody has asked for is as upstream has it", () => {
@@ -89,7 +99,7 @@ test("who may ask the kubelet is said by flags, too", () => {
 
 test.each([
   ["authorization-mode=RBAC", "unknown authorization mode RBAC"], ["hostname-override=a", "give --node-name instead"], ["container-runtime-endpoint=unix:///run/x.sock", "give --container-runtime-endpoint instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
-  ["windows-priorityclass=HIGH_PRIORITY_CLASS", "this is no Windows"], ["make-coffee=1", "not a setting we have; there are max-pods"], ["constructor=1", "not a setting we have; there are max-pods"],
+  ["windows-priorityclass=HIGH_PRIORITY_CLASS", "this is no Windows"], ["make-coffee=1", "not a setting we have; there are anonymous-auth"], ["constructor=1", "not a setting we have; there are anonymous-auth"],
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));
 
 test.each([
@@ -157,6 +167,20 @@ test("programs that know credentials are as their files say, which of a director
     expect(() => given(at("bin"))).toThrow(`error decoding config "${at("config/c.yaml")}": strict decoding error: unknown field "provider"`);
     file("config/c.yaml", `${configuration("two")}kind: CredentialProviderConfig\n`);
     expect(() => given(at("bin"))).toThrow('key "kind" already set in map');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("flags of our own stand for what a file says of the same, too", () => {
+  const directory = mkdtempSync(join(tmpdir(), "kubelet-own-")), file = join(directory, "kubelet.yaml");
+  try {
+    writeFileSync(file, "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nport: 10250\nregisterWithTaints: [{key: file, effect: NoSchedule}]\n");
+    const own = (more: object) => {
+      const { port, taints } = kubeletSettings({ kubeletArg: [`config=${file}`], nodeLabel: [], nodeTaint: [], clusterDns: "10.43.0.10", clusterDomain: "cluster.local", kubeletPort: 10250, ...more } as never, { name: "n1", ips: ["172.16.0.1"] } as never, paths("/data"));
+      return [port, taints.map(({ key }) => key)];
+    };
+    expect([own({}), own({ kubeletPort: 10260, nodeTaint: ["own:NoSchedule"] })]).toEqual([[10250, ["file"]], [10260, ["own"]]]);
   } finally {
     rmSync(directory, { recursive: true });
   }

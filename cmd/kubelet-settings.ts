@@ -6,7 +6,6 @@ import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { aggregate } from "../core/api/meta/aggregate.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
-import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { applyConfiguration, type Configuration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { ifThereSync } from "../core/lifecycle/if-there.ts";
@@ -19,7 +18,6 @@ import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { readYamlSettings } from "./config/yaml-settings.ts";
 import { gateProblems } from "./kubelet-gates.ts";
 import { isConfigurationFlag, kubeletFlags, truth } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
@@ -47,27 +45,15 @@ type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
 const access = (change: (value: string) => Partial<AccessSettings>) => (settings: Writable, value: string): void => { settings.access = { ...settings.access, ...change(value) }; };
 
+/** Those that are no field of the configuration, or within one: fields are kubelet-flags.ts's. */
 const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => void>> = {
-  "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
-  "healthz-port": (settings, value) => void (settings.healthzPort = wholeNumber("healthz-port", value)),
-  "healthz-bind-address": (settings, value) => void (settings.healthzAddress = value),
   "anonymous-auth": access((value) => ({ anonymous: truth("anonymous-auth", value) })),
   "authentication-token-webhook": access((value) => ({ tokens: truth("authentication-token-webhook", value) })),
   "authentication-token-webhook-cache-ttl": access((value) => ({ tokenTtlMs: duration("authentication-token-webhook-cache-ttl", value) })),
   "authorization-mode": access((value) => ({ authorizes: mode(value) === "Webhook" })),
   "authorization-webhook-cache-authorized-ttl": access((value) => ({ allowedTtlMs: duration("authorization-webhook-cache-authorized-ttl", value) })),
   "authorization-webhook-cache-unauthorized-ttl": access((value) => ({ deniedTtlMs: duration("authorization-webhook-cache-unauthorized-ttl", value) })),
-  "pod-max-pids": (settings, value) => void (settings.podPidsLimit = value === "-1" ? -1 : wholeNumber("pod-max-pids", value)),
-  "root-dir": (settings, value) => void (settings.dataDir = value),
-  "pod-logs-dir": (settings, value) => void (settings.podLogsDir = value),
-  "resolv-conf": (settings, value) => void (settings.resolvConf = value),
-  "cgroup-root": (settings, value) => void (settings.cgroupRoot = value),
-  "pod-manifest-path": (settings, value) => void (settings.staticPodDir = value),
-  "seccomp-default": (settings, value) => void (settings.seccompDefault = truth("seccomp-default", value)),
-  "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = truth("serialize-image-pulls", value)),
-  "provider-id": (settings, value) => void (settings.providerId = value),
-  "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
-  "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
+  "root-dir": (settings, value) => void Object.assign(settings, { dataDir: value, seccompDir: join(value, "seccomp") }),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = {
     ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)),
   }), // the newest tells how the container ended
@@ -121,7 +107,8 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   };
   const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
-  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !setterOf(name) && !isOther(name))) }) };
+  const own = new Set([...(settings.nodeTaint.length > 0 ? ["registerWithTaints"] : []), ...(settings.kubeletPort === KUBELET_DEFAULTS.port ? [] : ["port"])]);
+  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), own, flags: kubeletFlags(given.filter(([name]) => !setterOf(name) && !isOther(name))) }) };
   for (const [name, value] of given) {
     const set = setterOf(name);
     if (!set && !isOther(name) && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
@@ -196,18 +183,25 @@ function hashOf(texts: readonly Buffer[]): string {
   return `sha256:${hash.digest("hex")}`;
 }
 
-interface Configured { readonly file: string | undefined; readonly directory: string | undefined; readonly flags: Readonly<Record<string, unknown>> | undefined }
+interface Configured {
+  readonly file: string | undefined;
+  readonly directory: string | undefined;
+  readonly flags: Readonly<Record<string, unknown>> | undefined;
+  /** Fields that flags of our own stand for, of which files say nothing then. */
+  readonly own: ReadonlySet<string>;
+}
 
 /** With what a KubeletConfiguration, those of a directory (*.conf, also further below) and flags say. */
-function withConfiguration(settings: KubeletSettings, { file, directory, flags }: Configured): KubeletSettings {
+function withConfiguration(settings: KubeletSettings, { file, directory, flags, own }: Configured): KubeletSettings {
   if (file === undefined && directory === undefined && flags === undefined) return settings;
   try {
     const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
-    const read = (path: string): unknown => readYamlSettings(readFileSync(path, "utf8"));
+    const read = (path: string): unknown => parseStrictYaml(readFileSync(path, "utf8"));
     const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
-    const merged = withFlags(mergeConfigurations(documents), flags === undefined ? {} : mergeConfigurations([{ path: "flags", value: flags }]));
+    const files = Object.fromEntries(Object.entries(mergeConfigurations(documents)).filter(([name]) => !own.has(name)));
+    const merged = withFlags(files, flags ?? {});
     checkGates(merged["featureGates"] as Readonly<Record<string, boolean>> | undefined);
-    return applyConfiguration(settings, merged, { os: process.platform === "win32" ? "windows" : "linux" });
+    return applyConfiguration(settings, merged, { os: process.platform === "win32" ? "windows" : "linux", flags: new Set(Object.keys(flags ?? {})) });
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
   }

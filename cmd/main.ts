@@ -52,7 +52,8 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
     console.log(help());
     return name === undefined ? 2 : 0;
   }
-  const command = COMMANDS[name === "--version" || name === "-v" ? "version" : name] ?? INTERNAL[name];
+  const word = name === "--version" || name === "-v" ? "version" : name;
+  const command = [COMMANDS, INTERNAL].find((some) => Object.hasOwn(some, word))?.[word];
   if (!command) {
     console.error(`coracle: unknown command ${JSON.stringify(name)}\n\n${help()}`);
     return 2;

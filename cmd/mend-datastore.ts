@@ -109,11 +109,11 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "is
 /** Mends the store with this server's snapshots, and keeps the newest of those that were damaged. `told`: what became of it, for people. Throws as mendStore. */
 export async function mendHere({ path, snapshots, clock }: Pick<Options, "path" | "snapshots" | "clock">): Promise<{ readonly mended: Mended; readonly told: string; readonly deleted: readonly string[] }> {
   const mended = await mendStore({ path, aside: await freePath(`${path}-damaged-${stamp(clock.nowMs())}`), backups: (await snapshotNames(snapshots)).map((name) => join(snapshots, name)), clock });
-  const { rows, lost, backup, aside } = mended;
+  const { rows, lost, mayBeOld, backup, aside } = mended;
   const deleted = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
   for (const gone of deleted) rmSync(gone, { recursive: true, force: true });
   rmSync(noteOf(path), { force: true });
-  return { mended, told: `${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read`}; the damaged one is kept in ${aside}`, deleted };
+  return { mended, told: `${rows} objects, ${backup ? `${backup.rows} of them as they were in ${basename(backup.file)}` : `${lost ?? 0} could not be read${mayBeOld ? ", and of what was changed last some may be as it was before" : ""}`}; the damaged one is kept in ${aside}`, deleted };
 }
 
 /** Where it stands that the store could not be mended, and in which state that was. */

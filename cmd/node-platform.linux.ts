@@ -26,7 +26,7 @@ import { NETLINK_NETFILTER } from "../node/os/nft-batch.ts";
 import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
 import { conntrackOf } from "../node/proxy/conntrack.ts";
-import { serviceProxy } from "../node/proxy/proxy.ts";
+import { noServiceProxy, serviceProxy } from "../node/proxy/proxy.ts";
 import { awaitingArchives } from "../node/runtime/awaiting-archives.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { externalRuntime } from "../node/runtime/external.ts";
@@ -80,7 +80,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     },
     cpus: machine.cpus, conntrack: proxying.conntrack, clock, log: log.with({ part: "network" }),
   });
-  const proxy = serviceProxy({
+  const proxy = settings.disable.includes("proxy") ? noServiceProxy({ nft, log: log.with({ part: "proxy" }) }) : serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
     events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status,

@@ -8,16 +8,16 @@ import { openHcn } from "../node/os/hcn.windows.ts";
 import type { Hcn } from "../node/os/hcn.ts";
 import { systemRoutes } from "../node/os/route.windows.ts";
 import { hnsProxy } from "../node/proxy/hns/hns-proxy.ts";
+import { WINDOWS_PIPE } from "../node/runtime/paths.ts";
 import { ConfigError } from "./config/config.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { proxyPages, proxySettings } from "./proxy-settings.ts";
 
-/** Where containerd for Windows listens, and where it looks for CNI configurations, unless it is told otherwise. */
-const CONTAINERD_PIPE = "npipe:////./pipe/containerd-containerd";
+/** Where containerd for Windows looks for CNI configurations, unless it is told otherwise. */
 const CNI_CONF_DIR = "C:\\Program Files\\containerd\\cni\\conf";
 
 export function windowsPlatform({ settings, paths, node, client, informers, kubelet, events, clock, metrics, log }: PlatformOptions): NodePlatform {
-  const cri = criClient({ socket: settings.containerRuntimeEndpoint ?? CONTAINERD_PIPE, imageSocket: kubelet.imageServiceEndpoint || undefined, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
+  const cri = criClient({ socket: settings.containerRuntimeEndpoint ?? WINDOWS_PIPE, imageSocket: kubelet.imageServiceEndpoint || undefined, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
   let opened: Hcn | undefined;
   const hcn = (): Hcn => (opened ??= openHcn()); // not before the first use: where there is no Containers feature the rest of the node still says so in its status
   if (settings.overlay === "none") return { cri, runtime: [], network: nothing("network"), proxy: nothing("service-proxy"), policies: [] };
@@ -30,7 +30,7 @@ export function windowsPlatform({ settings, paths, node, client, informers, kube
     informers, client, nodeName: node.name, nodeIp, adapter: node.interfaceName, overlay: settings.overlay, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
     clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain, cniConfDir: CNI_CONF_DIR, stateDir: join(paths.agent, "network"), hcn, routes: systemRoutes(), exec, clock, log: log.with({ part: "network" }),
   });
-  const proxy = hnsProxy({
+  const proxy = settings.disable.includes("proxy") ? nothing("service-proxy") : hnsProxy({
     informers, nodeName: node.name, nodeIps: node.ips, network: network.state, onNetworkChange: network.onChange, hcn, healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("kernelspace", { settings, proxying, nodeName: node.name, clock }), events: events.reporter({ component: "kube-proxy", host: node.name }), clock, log: log.with({ part: "proxy" }), metrics,
   });

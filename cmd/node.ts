@@ -175,7 +175,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     early: early.map(([begun]) => begun), informers,
     parts: [
       ...traces.parts, informers, events, ...early.map(([, ready]) => ready),
-      ...(enabled("network") ? [network] : []), ...policies, ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
+      ...(enabled("network") ? [network] : []), ...policies, proxy, ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
       agent, agentServer, ...(given ? [given] : []), ...readOnly,
       healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],

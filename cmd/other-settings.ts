@@ -146,7 +146,9 @@ export const OTHER_PROXY_SETTINGS: OtherSettings = {
   ], { instead: "services are rules of nftables here; there is no iptables and no ipvs" }),
   ...several(["nftables-sync-period", "nftables-min-sync-period", "config-sync-period"], nothing("it works by what changes, not by the clock")),
   ...several(["conntrack-tcp-be-liberal", "conntrack-udp-timeout", "conntrack-udp-timeout-stream"], nothing("set the machine's own net.netfilter.nf_conntrack_*")),
-  ...several(["detect-local-bridge-interface", "detect-local-interface-prefix"], nothing("what is local is told by --cluster-cidr")),
+  ...several(["detect-local-bridge-interface", "detect-local-interface-prefix", "pod-bridge-interface", "pod-interface-name-prefix"], nothing("what is local is told by --cluster-cidr", "")),
+  ...several(["bind-address-hard-fail", "cleanup", "init-only"], always("false")), "write-config-to": { is: [""], instead: "ask its own port: /configz" }, "version": { is: ["false"], instead: "ask: coracle --version" },
+  ...several(["boot-id-file", "machine-id-file"], nothing("the kubelet tells which machine it is", "*")), "show-hidden-metrics-for-version": nothing("there are no hidden metrics", ""),
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… on the server instead: they are the same for all components" },
 };
 

@@ -15,14 +15,14 @@ test("kube-proxy's defaults", () => {
 test("what is asked for instead", () => {
   const given = ["metrics-bind-address=0.0.0.0", "--healthz-bind-address=[::1]:1256", "conntrack-max-per-core=0", "conntrack-tcp-timeout-close-wait=1m30s", "proxy-mode=nftables", "conntrack-min=5", "conntrack-min=7"];
   expect(proxySettings(given, { ipv6: false })).toEqual({
-    healthz: { address: "::1", port: 1256 }, status: { address: "0.0.0.0", port: 10_249 }, conntrack: { perCpu: 0, min: 7, establishedSeconds: 86_400, closeWaitSeconds: 90 },
+    healthz: { address: "::1", port: 1256 }, status: { address: "0.0.0.0", port: 10_249 }, conntrack: { perCpu: 0, min: 7, establishedSeconds: 86_400, closeWaitSeconds: 90, asked: new Set(["max", "closeWait"]) },
   });
   expect(proxySettings(["healthz-bind-address="], { ipv6: false }).healthz).toBeUndefined();
 });
 
 test.each([
   ["proxy-mode=ipvs", "services are rules of nftables"], ["nodeport-addresses=10.0.0.0/8", "give --nodeport-addresses instead"], ["conntrack-min=many", 'must be a whole number, not "many"'],
-  ["metrics-bind-address=here:1", "must be an address"], ["conntrack-tcp-timeout-established=1", "must be a duration such as 24h"], ["make-coffee=1", "not a setting we have; there are config, healthz-bind-address"],
+  ["metrics-bind-address=here:1", "must be an address"], ["cleanup", "that is how it is: only false"], ["write-config-to=/c", "ask its own port: /configz"], ["pod-bridge-interface=br0", "what is local is told by --cluster-cidr"], ["conntrack-tcp-timeout-established=1", "must be a duration such as 24h"], ["conntrack-tcp-timeout-established=-1h", "must be a duration such as 24h"], ["make-coffee=1", "not a setting we have; there are config, healthz-bind-address"],
 ])("--kube-proxy-arg %s is refused", (text, why) => expect(() => proxySettings([text], { ipv6: false })).toThrow(why));
 
 test("on Windows services are load balancers of HNS, and the ports of health and metrics are set as elsewhere", () => {
@@ -60,7 +60,7 @@ winkernel: {enableDSR: false, networkName: ""}
 `;
 
 test("a KubeProxyConfiguration says the same; an argument beside it counts before it", () => {
-  const wanted = { healthz: { address: "0.0.0.0", port: 10_256 }, status: { address: "0.0.0.0", port: 10_249 }, conntrack: { perCpu: 32_768, min: 4, establishedSeconds: 86_400, closeWaitSeconds: 120 } };
+  const wanted = { healthz: { address: "0.0.0.0", port: 10_256 }, status: { address: "0.0.0.0", port: 10_249 }, conntrack: { perCpu: 32_768, min: 4, establishedSeconds: 86_400, closeWaitSeconds: 120, asked: new Set(["max", "closeWait"]) } };
   const file = KUBEADM.replace("kubeconfig: /var/lib/kube-proxy/kubeconfig.conf", 'kubeconfig: ""');
   expect(configured(file)).toEqual(wanted);
   expect(configured(file, "conntrack-min=9").conntrack.min).toBe(9);

@@ -31,6 +31,9 @@ const STATUS_PORT = 10_249;
 
 const NAMES = ["healthz-bind-address", "metrics-bind-address", "conntrack-max-per-core", "conntrack-min", "conntrack-tcp-timeout-established", "conntrack-tcp-timeout-close-wait"] as const;
 
+/** Which of them ask for what. */
+const ASKED = [["conntrack-max-per-core", "max"], ["conntrack-min", "max"], ["conntrack-tcp-timeout-established", "established"], ["conntrack-tcp-timeout-close-wait", "closeWait"]] as const;
+
 /** For /statusz. */
 const PATHS = ["/configz", "/flagz", "/healthz", "/metrics", "/metrics/slis", "/proxyMode", "/statusz"];
 
@@ -64,19 +67,22 @@ export function proxySettings(given: readonly string[], { ipv6, mode = "nftables
   const seconds = (name: (typeof NAMES)[number], standard: number): number => read(name, standard, "a duration such as 24h", secondsOf);
   const listening = (name: (typeof NAMES)[number], standard: Listening): Listening | undefined =>
     read<Listening | "">(name, standard, "an address, with or without a port", (text) => (text === "" ? "" : listeningOf(text, standard.port))) || undefined;
+  const asked = new Set(ASKED.flatMap(([name, what]) => (values.has(name) ? [what] : [])));
   return {
     healthz: listening("healthz-bind-address", { address: ipv6 ? "::" : "0.0.0.0", port: HEALTH_PORT }),
     status: listening("metrics-bind-address", { address: "127.0.0.1", port: STATUS_PORT }),
     conntrack: {
       perCpu: count("conntrack-max-per-core", CONNTRACKING.perCpu), min: count("conntrack-min", CONNTRACKING.min),
       establishedSeconds: seconds("conntrack-tcp-timeout-established", CONNTRACKING.establishedSeconds), closeWaitSeconds: seconds("conntrack-tcp-timeout-close-wait", CONNTRACKING.closeWaitSeconds),
+      ...(asked.size > 0 && { asked }),
     },
   };
 }
 
 function secondsOf(text: string): number | undefined {
   try {
-    return Math.floor(parseDurationMs(text) / 1000);
+    const ms = parseDurationMs(text);
+    return ms < 0 ? undefined : Math.floor(ms / 1000);
   } catch {
     return undefined; // the caller says what is wanted instead
   }

@@ -34,7 +34,7 @@ export async function node(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return argv.length === 0 ? 2 : 0;
   }
-  const act = { revoke, allow, list }[command];
+  const act = new Map(Object.entries({ revoke, allow, list })).get(command);
   const unknown = argv.find((word) => word.startsWith("-") && !/^--kubeconfig(=|$)/.test(word) && !(word === "--force" && command === "revoke"));
   if (!act || unknown !== undefined) throw new ConfigError(`unknown ${unknown === undefined ? `command ${JSON.stringify(command)}` : `flag ${unknown}`}\n\n${USAGE}`);
   if (act === list && names.length > 0) throw new ConfigError(`"coracle node list" takes no names, and there is ${JSON.stringify(names[0])}`);

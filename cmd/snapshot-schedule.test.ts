@@ -1,11 +1,11 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
-import { pruneSnapshots } from "./snapshot-files.ts";
+import { newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
 import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
@@ -44,6 +44,15 @@ async function run(hours: number, { keep = 3, there = [], fails = () => false, r
     rmSync(directory, { recursive: true });
   }
 }
+
+test("two that are taken in one second, by whomever, are two files", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
+  try {
+    expect((await Promise.all([1, 2].map(() => newSnapshotFile(directory, START_MS)))).map((path) => basename(path)).sort()).toEqual(["snapshot-20260301T120000Z-2.zst", "snapshot-20260301T120000Z.zst"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
 
 test("the first soon after the start, then one each time; the newest are kept", async () => {
   expect(await run(40)).toEqual({ names: ["0302T000100Z", "0302T120100Z", "0303T000100Z"], slept: [1, 720, 720, 720, 720] });

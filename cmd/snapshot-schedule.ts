@@ -35,19 +35,26 @@ interface Options {
   readonly log: Log;
 }
 
+/** Infinity: never. Throws ConfigError. */
+export function snapshotEveryMs({ snapshotEvery, snapshotKeep }: Options["settings"], { isShared }: Pick<Options, "isShared">): number {
+  const every = snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
+  if (every === "0") return Number.POSITIVE_INFINITY;
+  const everyMs = intervalMs(every);
+  if (snapshotKeep < 1) throw new ConfigError(`--snapshot-keep ${snapshotKeep}: must be at least 1`);
+  return everyMs;
+}
+
 /** Throws ConfigError. */
 export function snapshotSchedule({ settings, isShared, directory, freeBytesMin = FREE_BYTES_MIN, revision, take, clock, log }: Options): Runnable[] {
-  const every = settings.snapshotEvery ?? (isShared ? "0" : DEFAULT_EVERY);
-  if (every === "0") return [];
-  const everyMs = intervalMs(every);
+  const everyMs = snapshotEveryMs(settings, { isShared });
+  if (everyMs === Number.POSITIVE_INFINITY) return [];
   const keep = settings.snapshotKeep;
-  if (keep < 1) throw new ConfigError(`--snapshot-keep ${keep}: must be at least 1`);
 
   async function snapshot(): Promise<boolean> {
     try {
       const nowMs = clock.nowMs();
       const file = await newSnapshotFile(directory, nowMs);
-      const { rows, revision } = await saveBackup(await take(), file, { freeBytesMin });
+      const { rows, revision } = await saveBackup(takenNow(take), file, { freeBytesMin });
       log.info("a snapshot was taken", { file, rows, revision, deleted: await pruneSnapshots(directory, keep, file) });
       return true;
     } catch (error) {
@@ -120,3 +127,6 @@ function intervalMs(text: string): number {
   if (ms < EVERY_MS_MIN) throw new ConfigError(`--snapshot-every ${JSON.stringify(text)}: must be a time such as 30m, 12h or 7d, at least 1m, or 0 for never`);
   return ms;
 }
+
+/** What goes wrong is the backup's to clean up after, from the first on. */
+async function* takenNow(take: Options["take"]): AsyncGenerator<Uint8Array> { yield* await take(); }

@@ -43,7 +43,7 @@ export async function snapshot(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return command === undefined ? 2 : 0;
   }
-  const known = { save: ["keep", "kubeconfig", "data-dir"], list: ["data-dir"], delete: ["data-dir"], restore: ["data-dir", "token", "token-file", "keep-keys"] }[command];
+  const known = new Map(Object.entries({ save: ["keep", "kubeconfig", "data-dir"], list: ["data-dir"], delete: ["data-dir"], restore: ["data-dir", "token", "token-file", "keep-keys"] })).get(command);
   if (!known) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const { flags, words } = readFlags(rest, known);
   const settings = machineSettings(flags["data-dir"] === undefined ? [] : ["--data-dir", String(flags["data-dir"])]);

@@ -41,7 +41,7 @@ export async function token(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return command === undefined ? 2 : 0;
   }
-  const known = { create: ["ttl", "description", "kubeconfig", JOIN_COMMAND], list: ["kubeconfig"], delete: ["kubeconfig"] }[command];
+  const known = new Map(Object.entries({ create: ["ttl", "description", "kubeconfig", JOIN_COMMAND], list: ["kubeconfig"], delete: ["kubeconfig"] })).get(command);
   if (!known) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const { flags, words } = readFlags(rest, known);
   if (command !== "delete" && words.length > 0) throw new ConfigError(`"coracle token ${command}" takes flags alone, and ${JSON.stringify(words[0])} is none; see "coracle token --help"`);

@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, statSync, symlinkSync } from "node:f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { cacheDirectory } from "./tools.ts";
+import { cacheDirectory, runtimeSocket } from "./tools.ts";
 
 const uid = process.getuid!();
 const homeless = (): string => { throw new Error("ENOENT: no such file or directory, uv_os_homedir"); };
@@ -26,4 +26,9 @@ test("who has no home runs nothing that somebody else has put into the directory
   expect(() => cacheDirectory({}, { home: homeless, temporary, uid: 4711 })).toThrow("is not this user's alone");
   symlinkSync(theirs, join(temporary, "coracle-cache-4712"));
   expect(() => cacheDirectory({}, { home: homeless, temporary, uid: 4712 })).toThrow("is not this user's alone");
+});
+
+test("the runtime is asked where the node has it: on Windows at its own pipe", () => {
+  const at = (platform: NodeJS.Platform, containerRuntimeEndpoint?: string) => runtimeSocket({ dataDir: "/data", containerRuntimeEndpoint }, platform);
+  expect([at("linux"), at("win32"), at("linux", "unix:///run/x.sock"), at("win32", "npipe:////./pipe/other")]).toEqual(["/data/agent/run/containerd.sock", "npipe:////./pipe/containerd-containerd", "/run/x.sock", "npipe:////./pipe/other"]);
 });

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync, lstatSync, mkdirSync } from "node:fs
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pinoLog } from "../core/observe/log.ts";
-import { runtimePaths } from "../node/runtime/paths.ts";
+import { runtimePaths, WINDOWS_PIPE } from "../node/runtime/paths.ts";
 import { unpackBundle, waitForUnpacking } from "../node/runtime/unpack.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError, readText } from "./config/config.ts";
@@ -28,8 +28,8 @@ export function machineSettings(argv: readonly string[] = []) {
 }
 
 /** Where the node's container runtime listens. */
-export function runtimeSocket({ dataDir, containerRuntimeEndpoint }: Pick<Settings, "dataDir" | "containerRuntimeEndpoint">): string {
-  return containerRuntimeEndpoint?.replace(/^unix:\/\//, "") ?? runtimePaths(dataDir).socket;
+export function runtimeSocket({ dataDir, containerRuntimeEndpoint }: Pick<Settings, "dataDir" | "containerRuntimeEndpoint">, platform: NodeJS.Platform = process.platform): string {
+  return containerRuntimeEndpoint?.replace(/^unix:\/\//, "") ?? (platform === "win32" ? WINDOWS_PIPE : runtimePaths(dataDir).socket);
 }
 
 /** Throws ConfigError where this user may not look: what is there would pass for missing. */

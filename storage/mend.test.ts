@@ -6,7 +6,8 @@ import { afterEach, expect, test } from "vitest";
 import { backupStore } from "./backup.ts";
 import { REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
-import { isOfPast, mendStore, mergeSalvaged } from "./mend.ts";
+import { isNearlyAll, isOfPast, mendStore, mergeSalvaged } from "./mend.ts";
+import { mulberry32 } from "../test/mulberry32.ts";
 import { openStore } from "./open.ts";
 import { finishedPath } from "./replace.ts";
 import type { Row, Store } from "./store.ts";
@@ -136,6 +137,26 @@ test("without a backup: what can be read, if hardly anything is lost", async () 
   for (const one of kept) expect(one).toEqual(originals.get(one.key));
   expect(mended.lost).toBe(rows.length - kept.length);
   expect(mended.lost).toBeGreaterThan(0);
+});
+
+test.each([0, 0xff, undefined])("pages of a table that hold %s or anything: what LevelDB would make of them ends nobody, and all else is there", async (byte) => {
+  const { path, rows, aside } = await lived(), random = mulberry32(byte ?? 3), originals = new Map(rows.map((one) => [one.key, one]));
+  for (let turn = 0; turn < 3; turn++) {
+    const copy = `${path}-${turn}`, backup = `${path}-${turn}.zst`;
+    cpSync(path, copy, { recursive: true });
+    const table = aTable(copy), bytes = readFileSync(table), at = Math.floor((random() * statSync(table).size) / 4096) * 4096;
+    for (let i = at; i < Math.min(at + 4096, bytes.length); i++) bytes[i] = byte ?? Math.floor(random() * 256);
+    writeFileSync(table, bytes);
+    const mended = await mendStore({ path: copy, aside: `${aside}-${turn}`, backups: [backup], clock }).catch((error: unknown) => error);
+    if (mended instanceof Error) expect(mended).toMatchObject({ code: "corrupt", fields: { reason: expect.stringMatching(/no snapshot$/) } }); // the index
+    else for (const one of await rowsOf(copy)) expect(one).toEqual(originals.get(one.key));
+  }
+});
+
+test("nearly all is there if few rows are lost of a number that is known, and few bytes: with those go changes of rows that can be read as they were before", () => {
+  const found = { rows: Array.from({ length: 90 }, (_, i) => row(`/${i}`, i + 1)), lost: 10, reserved: 0, soundAt: 0, unreadableShare: 0.1, hasLast: true };
+  expect(isNearlyAll(found)).toBe(true);
+  for (const other of [{ lost: 11 }, { lost: undefined }, { unreadableShare: 0.11 }, { rows: [], lost: 0 }]) expect({ other, is: isNearlyAll({ ...found, ...other }) }).toEqual({ other, is: false });
 });
 
 test("without a backup and much lost: refused, and left as it is", async () => {

@@ -18,7 +18,7 @@ import { buildStore } from "./build.ts";
 import { bytesIn, REVISIONS_SKIPPED } from "./check.ts";
 import { freeBytes, isUnreadable, storeError } from "./disk.ts";
 import type { Engine, StoreClock } from "./engine.ts";
-import { isLevelStore, isOpenElsewhere, levelEngine, repairLevel } from "./leveldb/leveldb.ts";
+import { isLevelStore, isLogWhole, isOpenElsewhere, levelEngine, repairLevel, unreadableShare } from "./leveldb/leveldb.ts";
 import { load } from "./mvcc/load.ts";
 import { finishedPath, replaceStore } from "./replace.ts";
 import { StoreError, type Revision, type Row } from "./store.ts";
@@ -44,6 +44,8 @@ export interface Mended {
   readonly rows: number;
   /** Rows the damaged store should have had and cannot be read there; undefined: nobody knows how many it had. */
   readonly lost: number | undefined;
+  /** Of what was changed last some may be as it was before. */
+  readonly mayBeOld: boolean;
   /** The file that was used, and how many rows are from it. */
   readonly backup: { readonly file: string; readonly rows: number } | undefined;
   readonly aside: string;
@@ -56,6 +58,10 @@ export interface Salvaged {
   readonly reserved: Revision;
   /** All rows are as they were at this revision; 0: something is wrong with them. */
   readonly soundAt: Revision;
+  /** Of the bytes of the damaged store, 0 to 1: with them changes of rows are lost of which older states can be read. */
+  readonly unreadableShare: number;
+  /** As far as anybody can tell what was written last is there. */
+  readonly hasLast: boolean;
 }
 export interface BackupRows { readonly rows: readonly Row[]; readonly revision: Revision }
 
@@ -66,7 +72,7 @@ export async function mendStore({ path, aside, backups, clock }: MendOptions): P
   const salvaged = await salvage(path, clock);
   const newest = await newestBackup(backups, salvaged.rows);
   const backup = newest && newest.revision > salvaged.soundAt ? newest : undefined; // what was deleted since an older one stays deleted
-  if (!backup && !isNearlyAll(salvaged)) throw storeError("corrupt", { path, reason: salvaged.lost === undefined ? "nobody can tell how much of it is lost, and there is no snapshot" : `${salvaged.lost} of ${salvaged.rows.length + salvaged.lost} rows are lost, and there is no snapshot` });
+  if (!backup && !isNearlyAll(salvaged)) throw storeError("corrupt", { path, reason: `${missingOf(salvaged)}, and there is no snapshot` });
   const { rows, fromBackup } = backup ? mergeSalvaged(salvaged.rows, backup) : { rows: salvaged.rows, fromBackup: 0 };
   const building = `${path}.restoring`;
   const head = Math.max(backup?.revision ?? 0, salvaged.reserved, newestOf(salvaged.rows)) + REVISIONS_SKIPPED;
@@ -80,7 +86,7 @@ export async function mendStore({ path, aside, backups, clock }: MendOptions): P
     throw error;
   }
   replaceStore(path, aside);
-  return { rows: rows.length, lost: salvaged.lost, backup: backup && { file: backup.file, rows: fromBackup }, aside };
+  return { rows: rows.length, lost: salvaged.lost, mayBeOld: salvaged.soundAt === 0 || !salvaged.hasLast, backup: backup && { file: backup.file, rows: fromBackup }, aside };
 }
 
 /** By key the rows of the backup, but for those written again later; and what was made later. Pure. */
@@ -98,15 +104,21 @@ export function isOfPast(backup: BackupRows, salvaged: readonly Row[]): boolean 
   return then.length === 0 || then.some((row) => Bun.deepEquals(rows.get(row.key), row));
 }
 
-function isNearlyAll({ rows, lost }: Salvaged): boolean {
-  return lost !== undefined && rows.length > 0 && lost <= LOST_SHARE_MAX * (rows.length + lost);
+/** Pure. */
+export function isNearlyAll({ rows, lost, unreadableShare }: Salvaged): boolean {
+  return lost !== undefined && rows.length > 0 && lost <= LOST_SHARE_MAX * (rows.length + lost) && unreadableShare <= LOST_SHARE_MAX;
+}
+
+function missingOf({ rows, lost, unreadableShare }: Salvaged): string {
+  if (lost === undefined) return "nobody can tell how much of it is lost";
+  return lost > LOST_SHARE_MAX * (rows.length + lost) ? `${lost} of ${rows.length + lost} rows are lost` : `${Math.round(unreadableShare * 100)} % of what was written is lost`;
 }
 
 function newestOf(rows: readonly Row[]): Revision {
   return rows.reduce((max, { revision }) => Math.max(max, revision), 0);
 }
 
-const NOTHING: Salvaged = { rows: [], lost: undefined, reserved: 0, soundAt: 0 };
+const NOTHING: Salvaged = { rows: [], lost: undefined, reserved: 0, soundAt: 0, unreadableShare: 1, hasLast: false };
 
 /** Of a copy: LevelDB's repair works in place, and a second damage must not meet the only one there is. */
 async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
@@ -115,7 +127,8 @@ async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
   try {
     if (!isLevelStore(path)) return NOTHING;
     copyReadable(path, copy);
-    return (await readable(copy, clock)) ?? (await afterRepair(copy, clock)) ?? NOTHING;
+    const told = { unreadableShare: unreadableShare(copy), hasLast: isLogWhole(copy) }, found = (await readable(copy, clock)) ?? (await afterRepair(copy, clock));
+    return found ? { ...found, ...told } : NOTHING;
   } finally {
     rmSync(copy, { recursive: true, force: true });
   }
@@ -157,7 +170,7 @@ function pieceAt(file: number, { at, length }: { readonly at: number; readonly l
   }
 }
 
-async function afterRepair(path: string, clock: StoreClock): Promise<Salvaged | undefined> {
+async function afterRepair(path: string, clock: StoreClock): ReturnType<typeof readable> {
   try {
     await repairLevel(path);
   } catch (error) {
@@ -168,13 +181,14 @@ async function afterRepair(path: string, clock: StoreClock): Promise<Salvaged | 
   return tables.length === 0 ? undefined : await readable(path, clock, { repaired: true });
 }
 
-async function readable(path: string, clock: StoreClock, { repaired = false }: { readonly repaired?: boolean } = {}): Promise<Salvaged | undefined> {
+async function readable(path: string, clock: StoreClock, { repaired = false }: { readonly repaired?: boolean } = {}): Promise<Omit<Salvaged, "unreadableShare" | "hasLast"> | undefined> {
   let engine: Engine | undefined;
   try {
     engine = await levelEngine({ path, clock, repaired, freeBytesMin: 0 });
     const { rows, meta, problems, newerLayout } = await load(engine);
     if (newerLayout !== undefined) throw storeError("unavailable", { path, reason: `the store has layout ${newerLayout}, of a newer version of this program` });
-    return { rows: rows.map(({ row }) => row), lost: meta && Math.max(0, meta.rows - rows.length), reserved: meta?.reserved ?? 0, soundAt: meta && problems.length === 0 ? meta.head : 0 };
+    const isLast = meta !== undefined && newestOf(rows.map(({ row }) => row)) <= meta.head; // rows of later batches than its own: how many there were then it cannot tell
+    return { rows: rows.map(({ row }) => row), lost: isLast ? Math.max(0, meta.rows - rows.length) : undefined, reserved: meta?.reserved ?? 0, soundAt: meta && problems.length === 0 ? meta.head : 0 };
   } catch (error) {
     if (isCorrupt(error)) return undefined;
     throw error;

@@ -9,6 +9,17 @@ test("defaults", () => {
   expect(settings).toMatchObject({ dataDir: "/var/lib/coracle", httpsListenPort: 6443, tlsSan: [], disableAgent: false, token: undefined });
 });
 
+test("in the file the same key is not there twice, however it is spelled", () => {
+  const load = (text: string) => loadSettings("server", { ...nothing, readFile: () => text }).tlsSan;
+  expect(load("tls-san:\n--tls-san: [b]\n")).toEqual(["b"]);
+  for (const text of ["--tls-san: [a]\ntls-san: [b]\n", "tls-san+: [a]\n--tls-san+: [b]\n"]) expect(() => load(text)).toThrow('"tls-san" is there twice');
+});
+
+test("a text that is empty says nothing, wherever it is given", () => {
+  const load = (argv: readonly string[], text = "", env = {}) => loadSettings("server", { argv, env, readFile: () => text }).dataDir;
+  expect([load(["--data-dir", ""]), load(["--data-dir="], "data-dir: /x\n"), load([], "data-dir: ''\n"), load([], "", { CORACLE_DATA_DIR: "" })]).toEqual(["/var/lib/coracle", "/x", "/var/lib/coracle", "/var/lib/coracle"]);
+});
+
 test("flags beat variables, variables beat the file; a + key adds", () => {
   const settings = loadSettings("server", {
     argv: ["--node-name=flag", "--tls-san", "a", "--tls-san", "b,c", "--disable-agent", "--kubelet-arg", "x=1,2"],
@@ -18,6 +29,11 @@ test("flags beat variables, variables beat the file; a + key adds", () => {
   expect(settings).toMatchObject({
     nodeName: "flag", httpsListenPort: 7443, clusterDomain: "edge.local", tlsSan: ["z", "a", "b", "c"], disableAgent: true, kubeletArg: ["x=1,2"],
   });
+});
+
+test("a key and the same with a + stand beside each other", () => {
+  const sans = (...argv: string[]) => loadSettings("server", { ...nothing, argv, readFile: () => "tls-san: [a]\ntls-san+: [b]\n" }).tlsSan;
+  expect([sans(), sans("--tls-san", "c")]).toEqual([["b", "a"], ["b", "c"]]);
 });
 
 test("values of the file are taken as they are written; a key without one says nothing", () => {

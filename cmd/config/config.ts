@@ -18,6 +18,9 @@ interface Sources {
 
 type Raw = Map<string, string[]>;
 
+/** Of one name: what flags and variables take the place of, and what is added to whatever counts. */
+interface OfFile { readonly values?: readonly string[]; readonly added?: readonly string[] }
+
 /** k3s's name for the server's address, and the installer's. */
 const VARIABLE_ALIASES: Readonly<Record<string, string>> = { CORACLE_URL: "server" };
 
@@ -28,14 +31,13 @@ export function loadSettings(command: "server" | "agent" | "simulate", { argv, e
   const path = (fromArgs.get("config") ?? fromEnv.get("config"))?.at(-1);
   const text = readFile(path ?? CONFIG_FILE);
   if (text === undefined && path !== undefined) throw new ConfigError(`--config ${path}: no such file`);
-  const fromFile = text === undefined ? new Map<string, { values: string[]; adds: boolean }>() : readConfigFile(text, path ?? CONFIG_FILE);
+  const fromFile = text === undefined ? new Map<string, OfFile>() : readConfigFile(text, path ?? CONFIG_FILE);
 
   const settings: Record<string, unknown> = {};
   for (const flag of FLAGS as readonly Flag[]) {
-    const file = fromFile.get(flag.name);
-    const chosen = fromArgs.get(flag.name) ?? fromEnv.get(flag.name) ?? file?.values;
-    const values = file?.adds && chosen !== file.values ? [...file.values, ...(chosen ?? [])] : chosen;
-    settings[camelCase(flag.name)] = convert(flag, values);
+    const { values, added = [] } = fromFile.get(flag.name) ?? {};
+    const chosen = fromArgs.get(flag.name) ?? fromEnv.get(flag.name) ?? values;
+    settings[camelCase(flag.name)] = convert(flag, added.length > 0 ? [...added, ...(chosen ?? [])] : chosen);
   }
   const all = Object.freeze(settings) as unknown as Settings;
   for (const part of all.disable) if (!PARTS.includes(part as (typeof PARTS)[number])) throw new ConfigError(`--disable: ${JSON.stringify(part)} is no part of it; there are ${PARTS.join(", ")}`);
@@ -54,6 +56,7 @@ function readArgs(argv: readonly string[], known: ReadonlyMap<string, Flag>, com
     let value = match![2];
     if (value === undefined) value = flag.type === "boolean" ? "true" : argv[++i];
     if (value === undefined) throw new ConfigError(`--${flag.name} needs a value`);
+    if (value === "" && flag.type === "string") continue; // a script's variable that is not set says nothing, here as elsewhere
     raw.set(flag.name, [...(raw.get(flag.name) ?? []), value]);
   }
   return raw;
@@ -75,7 +78,7 @@ function readVariables(env: Sources["env"], known: ReadonlyMap<string, Flag>): R
 /** A key without a value says nothing, as one that is left out. */
 const NULLS: ReadonlySet<string> = new Set(["", "~", "null"]);
 
-function readConfigFile(text: string, path: string): Map<string, { values: string[]; adds: boolean }> {
+function readConfigFile(text: string, path: string): Map<string, OfFile> {
   let document: unknown;
   try {
     document = readYamlSettings(text, { schema: "failsafe" }); // texts as they stand there: a token of digits is no number
@@ -85,14 +88,17 @@ function readConfigFile(text: string, path: string): Map<string, { values: strin
   if (document === null || document === undefined || document === "") return new Map();
   if (typeof document !== "object" || Array.isArray(document)) throw new ConfigError(`${path}: must be a map of flag names to values`);
   const names = new Set<string>(FLAGS.map(({ name }) => name));
-  const found = new Map<string, { values: string[]; adds: boolean }>();
+  const found = new Map<string, OfFile>();
   for (const [key, value] of Object.entries(document)) {
     const name = key.replace(/\+$/, "").replace(/^--?/, "");
     if (!names.has(name)) throw new ConfigError(`${path}: unknown key ${JSON.stringify(key)}`);
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
     for (const one of values) if (typeof one === "object" && one !== null) throw new ConfigError(`${path}: ${JSON.stringify(key)} must be a text, a number, true, false, or a list of such`);
     const given = values.map((one) => String(one ?? "")).filter((one) => !NULLS.has(one));
-    if (given.length > 0) found.set(name, { values: given, adds: key.endsWith("+") });
+    if (given.length === 0) continue;
+    const part = key.endsWith("+") ? "added" : "values", before = found.get(name);
+    if (before?.[part]) throw new ConfigError(`${path}: ${JSON.stringify(name)} is there twice`); // spelled as a flag, too
+    found.set(name, { ...before, [part]: given });
   }
   return found;
 }

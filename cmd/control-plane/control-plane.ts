@@ -84,7 +84,7 @@ import { serverTunnel } from "../tunnel.ts";
 import { releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
-import { checkedGates, servedWith } from "./gates.ts";
+import { checkedGates, servedWith, trustBundlesOf } from "./gates.ts";
 import { identityOf } from "./identity.ts";
 import { components, isProfiled, LoopsState } from "./components.ts";
 import { listenerOf } from "./listener.ts";
@@ -261,7 +261,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const storageVersions = working.has("StorageVersionAPI")
     ? ownStorageVersions({ client: loopbackClient(), clock, log: log.with({ part: "storage versions" }), serverId, entries: storageVersionsOf(registry.rows(), builtInResources.everyRow()) }) : undefined;
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates: working, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki,
+    settings, paths, controlling, scheduling, explainer, gates: working, trustBundles: trustBundlesOf(served), election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki,
     onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(),

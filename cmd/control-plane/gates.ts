@@ -1,5 +1,8 @@
 /** Which features are on, and which resources are served with them: --kube-apiserver-arg feature-gates and runtime-config. */
+import type { ClusterTrustBundle } from "../../core/api/gen/certificates.v1beta1.ts";
 import type { ResourceRow } from "../../core/api/schema/resources.ts";
+import type { ResourceRef } from "../../core/client/client.ts";
+import { CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA } from "../../core/client/resources.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { featureGateProblem, featureGates, featureGateWarning, switchedOn } from "../../core/server/feature-gates.ts";
 import { gatesWithTheirResources, runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
@@ -30,4 +33,9 @@ export function servedWith(gates: ReadonlySet<string>, args: ApiServerArgs, log:
   const { gates: working, lacking } = gatesWithTheirResources(gates, served);
   for (const one of lacking) log.warn("a feature gate does nothing until its resource is served: give --kube-apiserver-arg runtime-config", one);
   return { served, gates: working };
+}
+
+/** ClusterTrustBundles in the newest version in which they are served; undefined: they are not. */
+export function trustBundlesOf(served: readonly ResourceRow[]): ResourceRef<ClusterTrustBundle> | undefined {
+  return [CLUSTER_TRUST_BUNDLES, CLUSTER_TRUST_BUNDLES_ALPHA].find((ref) => served.some((row) => row.group === ref.group && row.version === ref.version && row.plural === ref.plural));
 }

@@ -2,8 +2,9 @@
 import type { KeyObject } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { completeTemplate } from "../complete-template.ts";
+import type { ClusterTrustBundle } from "../../core/api/gen/certificates.v1beta1.ts";
 import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
-import type { Client } from "../../core/client/client.ts";
+import type { Client, ResourceRef } from "../../core/client/client.ts";
 import type { LeaseTimes } from "../../core/client/leader.ts";
 import { eventWriter } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
@@ -42,6 +43,8 @@ interface Options {
   readonly explainer: SchedulingExplainer;
   /** Feature gates that are off by default and were switched on, of which there is work: see gatesWithTheirResources. */
   readonly gates: ReadonlySet<string>;
+  /** ClusterTrustBundles, in the version in which they are served; absent: they are not. */
+  readonly trustBundles?: ResourceRef<ClusterTrustBundle> | undefined;
   /** Of the Lease by which servers agree on who elects leaders; absent: LeaseCandidates are not elected from. */
   readonly election: LeaseTimes | undefined;
   /** What this server says of itself in StorageVersions, for as long as it runs; absent: nothing is said. */
@@ -68,7 +71,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, gates, election, storageVersions, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, gates, trustBundles, election, storageVersions, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -91,7 +94,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues, gates,
       log: log.with({ part: "controllers" }),
       complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"),
-      publishesTrust: gates.has("ClusterTrustBundle"), certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"),
+      trustBundles, certifiesPods: gates.has("PodCertificateRequest"), groupsPods: gates.has("GenericWorkload"),
       groupsJobs: gates.has("WorkloadWithJob"),
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,

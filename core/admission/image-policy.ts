@@ -9,17 +9,19 @@
  *
  * Source: kubernetes v1.36 plugin/pkg/admission/imagepolicy
  */
+import { foreignFailure, readForeign } from "../api/codec/foreign-answer.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
+import { isMap } from "../api/patch/json-value.ts";
+import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/review-call.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
+import { isText, isTruth, member } from "./typed-member.ts";
 
 export interface ImagePolicy { readonly kubeconfigFile: string; readonly allowMs: number; readonly denyMs: number; readonly defaultAllow: boolean }
 
 interface ImageReviewStatus { readonly allowed?: boolean; readonly reason?: string; readonly auditAnnotations?: Readonly<Record<string, string>> }
-interface ImageReview { readonly spec: object; readonly status?: ImageReviewStatus }
 
 const AUDIT_PREFIX = "imagepolicywebhook.image-policy.k8s.io/";
 const ANNOTATION = ".image-policy.k8s.io/";
@@ -46,6 +48,19 @@ export function imagePolicy(configuration: unknown): ImagePolicy | undefined {
   return settings;
 }
 
+const TYPE = { kind: "ImageReview", apiVersion: "imagepolicy.k8s.io/v1alpha1" } as const;
+
+/** Throws an Error for what is no such review, or says its yes otherwise than with a boolean. */
+function statusOf(answer: unknown): ImageReviewStatus {
+  const told = (answer ?? {}) as Readonly<Record<string, unknown>>;
+  for (const name of ["kind", "apiVersion"] as const) if ((told[name] || TYPE[name]) !== TYPE[name]) throw new Error(`expected ${TYPE.kind} of ${TYPE.apiVersion}, got ${String(told["kind"])} of ${String(told["apiVersion"])}`);
+  const status = member(told["status"], isMap, "ImageReview.status", "v1alpha1.ImageReviewStatus") ?? {};
+  const notes = member(status["auditAnnotations"], isMap, "ImageReviewStatus.status.auditAnnotations", "map[string]string") ?? {};
+  const auditAnnotations = Object.fromEntries(Object.entries(notes).map(([name, note]) => [name, member(note, isText, "ImageReviewStatus.status.auditAnnotations", "string") ?? ""]));
+  const reason = member(status["reason"], isText, "ImageReviewStatus.status.reason", "string");
+  return { allowed: member(status["allowed"], isTruth, "ImageReviewStatus.status.allowed", "bool") ?? false, auditAnnotations, ...(reason === undefined ? {} : { reason }) };
+}
+
 export function imagePolicyWebhook({ settings, server, clock }: { readonly settings: ImagePolicy; readonly server: ReviewServer; readonly clock: Clock }): AdmissionPlugin {
   const cache = new AnswerCache<ImageReviewStatus>({ max: CACHED_MAX, clock });
 
@@ -54,12 +69,12 @@ export function imagePolicyWebhook({ settings, server, clock }: { readonly setti
     const known = cache.get(key);
     if (known) return known;
     try {
-      const review = { apiVersion: "imagepolicy.k8s.io/v1alpha1", kind: "ImageReview", metadata: {}, spec };
-      const { status = {} } = await reviewCall<ImageReview>({ server, review, timeoutMs: TIMEOUT_MS, clock }, request.signal);
+      const review = { ...TYPE, metadata: {}, spec };
+      const status = statusOf(readForeign(await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock }, request.signal)));
       cache.set(key, status, status.allowed ? settings.allowMs : settings.denyMs);
       return status;
     } catch (error) {
-      if (!settings.defaultAllow) throw refusal(request, error);
+      if (!settings.defaultAllow) throw refusal(request, error instanceof AnswerError ? foreignFailure(error.answer) : error);
       request.annotate(`${AUDIT_PREFIX}failed-open`, "true");
       return { allowed: true };
     }

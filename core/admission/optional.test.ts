@@ -168,8 +168,9 @@ describe("ImagePolicyWebhook", () => {
       request.on("end", () => {
         asked++;
         const review = JSON.parse(body) as { spec: { containers: { image: string }[] } };
-        const allowed = review.spec.containers.every((one) => one.image === "good");
-        response.end(JSON.stringify({ ...review, status: { allowed, ...(allowed ? {} : { reason: "not signed" }) } }));
+        const image = review.spec.containers[0]!.image, allowed = image === "good";
+        const others: Record<string, object> = { text: { status: { allowed: "false" } }, nothing: { status: null }, kind: { kind: "Pod", status: { allowed: true } } };
+        response.end(JSON.stringify({ ...review, status: { allowed, ...(allowed ? {} : { reason: "not signed" }) }, ...others[image] }));
       });
     });
     await new Promise<void>((resolve) => backend.listen(0, "127.0.0.1", resolve));
@@ -177,6 +178,10 @@ describe("ImagePolicyWebhook", () => {
     const plugin = imagePolicyWebhook({ settings: settings(), server, clock: systemClock });
     expect([await runPlugin(plugin, create(image("good"))), await runPlugin(plugin, create(image("good"))), asked]).toEqual(["ok", "ok", 1]);
     expect(await runPlugin(plugin, create(image("bad")))).toBe('pods "web" is forbidden: image policy webhook backend denied one or more images: not signed');
+    expect([await runPlugin(plugin, create(image("text"))), await runPlugin(plugin, create(image("nothing"))), await runPlugin(plugin, create(image("kind")))]).toEqual([
+      'pods "web" is forbidden: json: cannot unmarshal string into Go struct field ImageReviewStatus.status.allowed of type bool', 'pods "web" is forbidden: one or more images rejected by webhook backend',
+      'pods "web" is forbidden: expected ImageReview of imagepolicy.k8s.io/v1alpha1, got Pod of imagepolicy.k8s.io/v1alpha1',
+    ]);
     await new Promise((resolve) => backend.close(resolve));
     const impatient = { ...systemClock, sleep: async () => undefined };
     const without = (defaultAllow: boolean) => runPlugin(imagePolicyWebhook({ settings: settings({ defaultAllow }), server, clock: impatient }), create(image("good")));

@@ -192,6 +192,7 @@ describe("RuntimeClass", () => {
     [{ runtimeClassName: "kata", overhead: { cpu: "1" } }, 'pods "web" is forbidden: pod rejected: Pod\'s Overhead doesn\'t match RuntimeClass\'s defined Overhead'],
     [{ runtimeClassName: "kata", overhead: { cpu: "0.25", memory: "120Mi" } }, "ok"],
     [{ runtimeClassName: "runc", overhead: { cpu: "1" } }, 'pods "web" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'],
+    [{ overhead: {} }, 'pods "web" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'],
     [{ overhead: { cpu: "1" } }, 'pods "web" is forbidden: pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead'],
     [{ runtimeClassName: "kata", nodeSelector: { kata: "no" } }, 'pods "web" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[kata] = yes; pod.spec.nodeSelector[kata] = no'],
     [{}, "ok"],

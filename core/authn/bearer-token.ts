@@ -66,9 +66,11 @@ function webSocketToken({ webSocketProtocols }: Credentials): string | undefined
   return token;
 }
 
+/** Whether it is the API server that a token is to be for: whose is for nothing else is not looked at otherwise. */
+export function isForApi(apiAudiences: readonly string[], wanted: readonly string[]): boolean { return wanted.length === 0 || apiAudiences.some((audience) => wanted.includes(audience)); }
+
 /** For tokens that are good for the API server and nothing else: valid for whichever of its audiences were asked for. */
 export function audienceAgnostic(apiAudiences: readonly string[], wanted: readonly string[], found: Authenticated): Authenticated | undefined {
-  if (wanted.length === 0) return found;
-  const audiences = apiAudiences.filter((audience) => wanted.includes(audience));
-  return audiences.length === 0 ? undefined : { ...found, audiences };
+  if (!isForApi(apiAudiences, wanted)) return undefined;
+  return wanted.length === 0 ? found : { ...found, audiences: apiAudiences.filter((audience) => wanted.includes(audience)) };
 }

@@ -20,19 +20,20 @@ const INVALID = "invalid bearer token";
 export async function reviewToken(review: Readonly<TokenReview>, { tokens, apiAudiences }: TokenReviewOptions, signal: AbortSignal): Promise<TokenReview> {
   const token = review.spec?.token ?? "";
   if (token === "") throw badRequest("token is required for TokenReview in authentication");
+  const { authenticated: _, user: given = {}, ...rest } = review.status ?? {}; // what was sent stays, where nothing is found out, as upstream leaves it
   const wanted = review.spec.audiences?.length ? review.spec.audiences : apiAudiences;
   return { ...review, status: await statusOf() };
 
   async function statusOf(): Promise<NonNullable<TokenReview["status"]>> {
     try {
       const found = await tokens.authenticateToken(token, wanted, signal);
-      if (!found) return { user: {}, error: INVALID };
+      if (!found) return { user: given, ...rest, error: INVALID };
       const { user, audiences = wanted } = found;
       const groups = isAnonymous(user) || user.groups.includes(GROUP_AUTHENTICATED) ? user.groups : [...user.groups, GROUP_AUTHENTICATED];
-      return { authenticated: true, user: userInfoV1({ ...user, groups }), audiences: [...audiences] };
+      return { ...rest, authenticated: true, user: userInfoV1({ ...user, groups }), audiences: [...audiences] };
     } catch (error) {
       const why = refusalDetail(error);
-      return { user: {}, error: why === INVALID ? why : `[${INVALID}, ${why}]` };
+      return { user: given, ...rest, error: why === INVALID ? why : `[${INVALID}, ${why}]` };
     }
   }
 }
@@ -44,7 +45,7 @@ export function reviewSelf(review: { readonly apiVersion: string; readonly kind:
 /** As the authentication API writes a user: empty parts are left out. */
 function userInfoV1({ name, uid, groups, extra = {} }: UserInfo): UserInfoV1 {
   return {
-    username: name, ...(uid ? { uid } : {}), ...(groups.length > 0 ? { groups: [...groups] } : {}),
+    ...(name === "" ? {} : { username: name }), ...(uid ? { uid } : {}), ...(groups.length > 0 ? { groups: [...groups] } : {}),
     ...(Object.keys(extra).length > 0 ? { extra: Object.fromEntries(Object.keys(extra).sort().map((key) => [key, [...extra[key]!]])) } : {}),
   };
 }

@@ -138,6 +138,8 @@ test("a token for another audience is not for us, and a review for that audience
   });
   expect((await reviewToken({ ...review, spec: { token } }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).status).toEqual({ user: {}, error: `[invalid bearer token, token audiences ["vault"] is invalid for the target audiences ["${ISSUER}"]]` });
   expect((await reviewToken({ ...review, spec: { token: "x" } }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).status).toEqual({ user: {}, error: "invalid bearer token" });
+  const sent = { user: { username: "me", groups: ["a"] }, audiences: ["x"], authenticated: true };
+  expect((await reviewToken({ ...review, spec: { token: "x" }, status: sent }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).status).toEqual({ user: sent.user, audiences: ["x"], error: "invalid bearer token" });
   await expect(reviewToken({ ...review, spec: {} }, { tokens: w.tokens, apiAudiences: [ISSUER] }, signal)).rejects.toThrow("token is required for TokenReview in authentication");
 });
 
@@ -257,6 +259,7 @@ test("who am I", () => {
   expect(reviewSelf(review, { name: "jane", groups: ["dev"], extra: { a: ["b"] } }, "2026-07-01T00:00:00Z")).toEqual({
     ...review, metadata: { creationTimestamp: "2026-07-01T00:00:00Z" }, status: { userInfo: { username: "jane", groups: ["dev"], extra: { a: ["b"] } } },
   });
+  expect(reviewSelf(review, { name: "", groups: ["dev"] }, "").status).toEqual({ userInfo: { groups: ["dev"] } });
 });
 
 test("errors carry their code", async () => {

@@ -7,14 +7,37 @@ import { webhookTokens } from "./webhook-token.ts";
 
 const asked: { token: string; audiences?: string[] }[] = [];
 let failing = 0;
+let askedFor = "";
+/** Answers that are none, and ways to write one. */
+const OTHERS: Readonly<Record<string, { readonly code?: number; readonly body: object | string; readonly told: unknown }>> = {
+  "another kind": { body: { kind: "Pod", apiVersion: "v1" }, told: "converting (v1.Pod) to (v1beta1.TokenReview): unknown conversion" },
+  "no kind at all": { body: { kind: "Other" }, told: 'no kind "Other" is registered for version "authentication.k8s.io/v1beta1" in scheme "k8s.io/client-go/kubernetes/scheme/register.go:82"' },
+  "another version": { body: { apiVersion: "authentication.k8s.io/v1" }, told: "converting (v1.TokenReview) to (v1beta1.TokenReview): unknown conversion" },
+  "a status": { body: { kind: "Status", apiVersion: "v1", status: "Success" }, told: "converting (v1.Status) to (v1beta1.TokenReview): unknown conversion" },
+  "a strange spec": { body: { spec: 5 }, told: "json: cannot unmarshal number into Go struct field TokenReview.spec of type v1.TokenReviewSpec" },
+  "a list": { body: "[]", told: expect.stringContaining("json: cannot unmarshal array") }, "nothing": { body: "", told: "0-length response with status code: 200 and content type: application/json" },
+  "words": { body: "hello", told: expect.stringContaining("couldn't get version/kind; json parse error: ") },
+  "a code of its own": { code: 207, body: {}, told: "the server responded with the status code 207 but did not return more information" },
+  "why not": { code: 403, body: { kind: "Status", apiVersion: "v1", status: "Failure", message: "not now" }, told: "not now" },
+  "nothing of itself": { body: { kind: "", apiVersion: "" }, told: expect.objectContaining({ name: "eve" }) },
+  "yaml": { body: "status: {authenticated: true, user: {username: eve}}", told: expect.objectContaining({ name: "eve" }) },
+  "a mark before": { body: '\uFEFF{"status":{"authenticated":true,"user":{"username":"eve"}}}', told: expect.objectContaining({ name: "eve" }) },
+  "nothing more of her": { body: { status: { authenticated: true, user: { username: "eve", extra: { k: null } } } }, told: expect.objectContaining({ name: "eve", extra: { k: [] } }) },
+};
 const server = createServer((request, response) => {
   let body = "";
   request.on("data", (chunk) => { body += String(chunk); });
   request.on("end", () => {
     const { spec, ...review } = JSON.parse(body) as { spec: { token: string; audiences?: string[] } };
     asked.push(spec);
+    askedFor = request.url ?? "";
     if (failing-- > 0) {
       response.writeHead(429).end("busy");
+      return;
+    }
+    const other = OTHERS[spec.token];
+    if (other) {
+      response.writeHead(other.code ?? 200, { "content-type": "application/json" }).end(typeof other.body === "string" ? other.body : JSON.stringify({ ...review, spec, status: { authenticated: true, user: { username: "eve" } }, ...other.body }));
       return;
     }
     const status = spec.token === "good" ? { authenticated: true, user: { username: "jane", uid: "1", groups: ["g"], extra: { k: ["v"] } } }
@@ -47,7 +70,14 @@ test("what it does not know is somebody else's; what it refuses is refused", asy
 
 test("what it says is read as Go reads it: null is nothing, and \"false\" is no yes", async () => {
   expect(await ask("nulls")).toEqual({ name: "jo", groups: [], audiences: ["api"] });
-  expect(await ask("texts")).toBe("webhook: json: cannot unmarshal string into Go struct field TokenReviewStatus.status.authenticated of type bool");
+  expect(await ask("texts")).toBe("json: cannot unmarshal string into Go struct field TokenReviewStatus.status.authenticated of type bool");
+});
+
+test.each(Object.entries(OTHERS))("an answer is a review as upstream reads one: %s", async (token, { told }) => expect(await ask(token)).toEqual(told));
+
+test("it is told how long it has", async () => {
+  await ask("unknown", ["api", "long"]);
+  expect(askedFor).toBe("/authenticate?timeout=30s");
 });
 
 test("that it does not know a token is remembered, that it has an error to tell of one is not", async () => {
@@ -61,7 +91,7 @@ test("when it is busy it is asked again; that it does not answer is not remember
   asked.length = 0;
   expect([(await ask("good", ["api", "x"]) as { name: string }).name, asked.length]).toEqual(["jane", 3]);
   failing = 9;
-  expect(await ask("odd", ["api", "y"])).toBe("webhook: 429: busy");
+  expect(await ask("odd", ["api", "y"])).toBe("the server has received too many requests and has asked us to try again later");
   failing = 0;
   expect(await ask("odd", ["api", "y"])).toBe("no such token");
   expect(asked.length).toBe(3 + 5 + 1);

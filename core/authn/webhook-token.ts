@@ -4,10 +4,11 @@
  * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/webhook/webhook.go, apiserver/pkg/authentication/token/cache
  */
 import { createHash } from "node:crypto";
-import type { TokenReview, TokenReviewStatus } from "../api/gen/authentication.v1.ts";
+import type { TokenReviewStatus } from "../api/gen/authentication.v1.ts";
+import { foreignFailure } from "../api/codec/foreign-answer.ts";
 import { reviewStatus } from "../api/schema/review-status.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
+import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/review-call.ts";
 import type { Authenticated } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
@@ -26,8 +27,7 @@ const CACHE_MS = 120_000;
 const CACHED_MAX = 4_096;
 /** A question, with its answer. Source: kubernetes v1.36 apiserver/pkg/util/webhook/webhook.go defaultRequestTimeout */
 const TIMEOUT_MS = 30_000;
-/** Its status is the same in all versions. */
-const REVIEW = { group: "authentication.k8s.io", version: "v1", kind: "TokenReview" };
+const REVIEW = { group: "authentication.k8s.io", kind: "TokenReview" };
 
 type Answer = { readonly found: Authenticated | undefined } | { readonly refused: string };
 
@@ -36,14 +36,15 @@ export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS,
   const asking = new Map<string, Promise<Answer>>(); // many requests come with one token at once
 
   async function ask(token: string, audiences: readonly string[]): Promise<Answer> {
-    const review = { apiVersion: `authentication.k8s.io/${version}`, kind: "TokenReview", metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) } } as unknown as TokenReview;
+    const review = { kind: "TokenReview", apiVersion: `authentication.k8s.io/${version}`, metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) }, status: { user: {} } };
     const answer = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock }, new AbortController().signal);
-    const status = reviewStatus<TokenReviewStatus>(REVIEW, answer);
-    const told = new Set(status?.audiences?.length ? status.audiences : apiAudiences);
-    const shared = audiences.filter((audience) => told.has(audience));
+    const status = reviewStatus<TokenReviewStatus>({ ...REVIEW, version }, answer);
+    const theirs = new Set(status?.audiences?.length ? status.audiences : apiAudiences);
+    const shared = audiences.filter((audience) => theirs.has(audience));
     if (audiences.length > 0 && shared.length === 0) return { found: undefined };
     if (!status?.authenticated) return status?.error ? { refused: status.error } : { found: undefined };
-    const { username = "", uid, groups = [], extra = {} } = status.user ?? {};
+    const { username = "", uid, groups = [], extra: told = {} } = status.user ?? {};
+    const extra = Object.fromEntries(Object.entries(told).map(([key, values]) => [key, (values as readonly string[] | null) ?? []]));
     return { found: { user: { name: username, groups, ...(uid ? { uid } : {}), ...(Object.keys(extra).length > 0 ? { extra } : {}) }, ...(audiences.length > 0 ? { audiences: shared } : {}) } };
   }
 
@@ -57,7 +58,7 @@ export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS,
         try {
           answer = await pending;
         } catch (error) {
-          throw refuse(`webhook: ${(error as Error).message}`); // not remembered: it may answer the next time
+          throw refuse(error instanceof AnswerError ? foreignFailure(error.answer) : (error as Error).message); // not remembered: it may answer the next time
         }
         if (!("refused" in answer)) cache.set(key, answer, cacheMs); // nor is that it says why it does not know the token: it may the next time
       }

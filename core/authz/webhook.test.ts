@@ -17,6 +17,8 @@ const asked: SubjectAccessReviewSpec[] = [];
 const sent: string[] = [];
 let status: object = { allowed: true, reason: "because" };
 let failing = false;
+/** Of its answer, beside the status. */
+let besides: object = {};
 let silent = false;
 const server = createServer((request, response) => {
   let body = "";
@@ -27,7 +29,7 @@ const server = createServer((request, response) => {
     sent.push(body);
     if (silent) return;
     if (failing) response.writeHead(400).end("no");
-    else response.end(JSON.stringify({ ...review, status }));
+    else response.end(JSON.stringify({ ...review, status, ...besides }));
   });
 });
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -49,6 +51,22 @@ test("is asked once and remembered: for long what it allows, not so long what it
   status = { allowed: false, denied: true, reason: "no" };
   expect([await one.authorize(get({ name: "x" })), (await one.authorize(get())).decision]).toEqual([{ decision: "deny", reason: "no" }, "allow"]);
   expect(asked).toHaveLength(3);
+});
+
+test("a yes in a review of another kind or version is none", async () => {
+  const told: unknown[] = [];
+  status = { allowed: true };
+  for (const more of [{ kind: "Pod", apiVersion: "v1" }, { kind: "Other" }, { apiVersion: "authorization.k8s.io/v1beta1" }, { apiVersion: "authorization.example.com/v1" }, { kind: "", apiVersion: "" }]) {
+    besides = more;
+    const { decision, error } = await webhook({ failurePolicy: "Deny" }).authorize(get());
+    told.push([decision, error]);
+  }
+  besides = {};
+  const scheme = 'in scheme "k8s.io/client-go/kubernetes/scheme/register.go:82"';
+  expect(told).toEqual([
+    ["deny", "converting (v1.Pod) to (v1.SubjectAccessReview): unknown conversion"], ["deny", `no kind "Other" is registered for version "authorization.k8s.io/v1" ${scheme}`],
+    ["deny", "converting (v1beta1.SubjectAccessReview) to (v1.SubjectAccessReview): unknown conversion"], ["deny", `no kind "SubjectAccessReview" is registered for version "authorization.example.com/v1" ${scheme}`], ["allow", undefined],
+  ]);
 });
 
 test("what it says of who is in very many groups is remembered, too; what is asked with a name of 10 kB is not", async () => {

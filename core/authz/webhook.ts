@@ -5,10 +5,10 @@
  */
 import { createHash } from "node:crypto";
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../api/gen/meta.v1.ts";
-import type { SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus } from "../api/gen/authorization.v1.ts";
+import type { SubjectAccessReviewSpec, SubjectAccessReviewStatus } from "../api/gen/authorization.v1.ts";
+import { foreignFailure } from "../api/codec/foreign-answer.ts";
 import { aggregate } from "../api/meta/aggregate.ts";
 import { parseFieldSelector } from "../api/meta/field-selector.ts";
-import { serverSaid } from "../api/meta/generic-response.ts";
 import { parseLabelSelector } from "../api/meta/label-selector.ts";
 import type { Attributes, ResourceAttributes } from "../api/request/attributes.ts";
 import { reviewStatus } from "../api/schema/review-status.ts";
@@ -29,8 +29,7 @@ export interface WebhookAuthorizerDeps {
   readonly metrics?: WebhookMetrics | undefined;
 }
 
-/** Its status is the same in all versions. */
-const REVIEW = { group: "authorization.k8s.io", version: "v1", kind: "SubjectAccessReview" };
+const REVIEW = { group: "authorization.k8s.io", kind: "SubjectAccessReview" };
 const CACHED_MAX = 8_192;
 /** Of what a caller chooses; what is longer is asked about each time. Whoever is in many groups is no reason for that. */
 const CHOSEN_BYTES_MAX = 10_000;
@@ -64,13 +63,13 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
 
   async function ask(spec: SubjectAccessReviewSpec): Promise<SubjectAccessReviewStatus> {
     const startMs = clock.uptimeMs();
-    const review = { kind: "SubjectAccessReview", apiVersion: `authorization.k8s.io/${version}`, metadata: {}, spec: wireForm(spec, version), status: { allowed: false } } as unknown as SubjectAccessReview;
+    const review = { kind: "SubjectAccessReview", apiVersion: `authorization.k8s.io/${version}`, metadata: {}, spec: wireForm(spec, version), status: { allowed: false } };
     const measured = (result: string): void => {
       metrics?.evaluations.inc({ name, result });
       metrics?.durations.observe((clock.uptimeMs() - startMs) / 1000, { name, result });
     };
     try {
-      const status = reviewStatus<SubjectAccessReviewStatus>(REVIEW, await reviewCall({ server, review, timeoutMs, clock }, new AbortController().signal));
+      const status = reviewStatus<SubjectAccessReviewStatus>({ ...REVIEW, version }, await reviewCall({ server, review, timeoutMs, clock }, new AbortController().signal));
       measured("success");
       return status ?? { allowed: false };
     } catch (error) {
@@ -114,7 +113,7 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
         return { decision: allowed ? "allow" : "no-opinion", reason };
       } catch (error) {
         log.error("a webhook could not be asked whether a request is allowed", { name, error });
-        return { ...onError, error: error instanceof AnswerError ? serverSaid(error.status, error.text) : (error as Error).message };
+        return { ...onError, error: error instanceof AnswerError ? foreignFailure(error.answer) : (error as Error).message };
       }
     },
     rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: true, evaluationError: "webhook authorizer does not support user rule resolution" }),

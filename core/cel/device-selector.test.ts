@@ -73,3 +73,30 @@ test("lists cost what they may hold, and are told from what is none", () => {
   expect(() => "matches" in without && without.matches(listed)).toThrow("attribute l: unsupported attribute value");
   expect(compileDeviceSelector(`${l}.includes("a")`)).toMatchObject({ problem: expect.stringContaining("undeclared reference to 'includes'") });
 });
+
+/** `[[…], […]]` or `l + l`, again and again. */
+function doubled(levels: number, first: string, twice: (list: string) => string, ask: (list: string) => string): string {
+  return Array.from({ length: levels }, (_, i) => `cel.bind(v${i + 1}, ${twice(`v${i}`)}, `).join("").concat(ask(`v${levels}`), ")".repeat(levels)).replace(/^/, `cel.bind(v0, ${first}, `).concat(")");
+}
+const nested = (list: string): string => `[${list}, ${list}]`, joined = (list: string): string => `${list} + ${list}`;
+
+test.each<[string, (list: string) => string, (list: string) => string]>([
+  ["[1]", nested, (list) => `${list} == ${list}`],
+  ["[1]", nested, (list) => `${list} in [${list}]`],
+  ["{'a': [1]}", (map) => `{'a': ${map}, 'b': ${map}}`, (map) => `${map} == ${map}`],
+  ["[1]", joined, (list) => `2 in ${list}`],
+  ["[1]", joined, (list) => `${list} == ${list}`],
+  ["[1]", joined, (list) => `${list}.sum() == 1`],
+])("of %s that was doubled forty times there is more than an expression may make", (first, twice, ask) => {
+  const selector = compileDeviceSelector(doubled(40, first, twice, ask));
+  expect(() => ("problem" in selector ? selector.problem : selector.matches(device))).toThrow("operation cancelled: actual cost limit exceeded");
+});
+
+test.each<[(list: string) => string, (list: string) => string]>([
+  [nested, (list) => `size(${list}) == 2 && dyn([2]) != dyn(${list})`],
+  [nested, (list) => `${list} == ${list} && !(${list} != ${list})`], [joined, (list) => `${list} == ${list} && size(${list}) == 2048 && ${list}[2047] == 2 && ${list}[2046] == 1`],
+  [joined, (list) => `${list} != ${list} + [1] && !(3 in ${list}) && 2 in ${list} && ${list}.sum() == 3072`], [joined, (list) => `${list} + [1, 2] == [1, 2] + ${list} && ${list} + [1, 3] != [1, 2] + ${list}`],
+])("of what was doubled ten times everything is looked at", (twice, ask) => {
+  const selector = compileDeviceSelector(doubled(10, "[1, 2]", twice, ask));
+  expect("problem" in selector ? selector.problem : selector.matches(device)).toBe(true);
+});

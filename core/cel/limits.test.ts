@@ -39,11 +39,36 @@ test("an expression is no longer than 100,000 characters", () => {
   expect(compile(`'${"é".repeat(99_999)}'`, environment).problem).toBe("ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000");
 });
 
+test("what macros make of a text, and how many types one is made of, has an end, and is there soon for each text", () => {
+  const copied = (times: number): string => `optional.of(1)${".optMap(y, y)".repeat(times)}.hasValue()`, doubled = (times: number): string => `[1]${".map(y, {y: y})".repeat(times)}.size() == 1`;
+  for (const text of [copied(6), doubled(7), `${"{1: ".repeat(249)}1${"}".repeat(249)}.size() == 1`, `${"1 == 1 && ".repeat(9000)}true`]) {
+    const compiled = compile(text, environment);
+    expect(compiled.problem === undefined && evaluate(compiled, {}).value).toBe(true);
+  }
+  expect(compile(copied(200), environment).problem).toBe("ERROR: <input>:-1:0: expression node count exceeds limit: 22000");
+  expect(compile(doubled(80), environment).problem).toBe("ERROR: <input>:-1:0: type size exceeds limit: 512");
+});
+
 test("what an evaluation may cost", () => {
   const compiled = compile("[1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(a, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(b, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10].map(c, a + b + c))).size() == 10", environment);
   if (compiled.problem !== undefined) throw new Error(compiled.problem);
   expect(evaluate(compiled, {}, { costLimit: 1000 })).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
   expect(evaluate(compiled, {}, { costLimit: 100_000 })).toMatchObject({ value: true, exceeded: false });
+});
+
+test("lists within lists that a few of them make are not gone through for nothing, nor for ever", () => {
+  const run = (text: string) => {
+    const compiled = compile(text, environment);
+    if (compiled.problem !== undefined) throw new Error(compiled.problem);
+    return evaluate(compiled, { x: "x" }, { costLimit: 1_000_000 });
+  };
+  const doubled = (times: number): string => `[x]${".map(a, [a, a])".repeat(times)}`;
+  for (const text of [`D == D`, `D in [D]`, `"%s".format([D]) != ""`, `[D, D].distinct().size() == 1`, `{"a": D} == {"a": D}`, `{"a": D, "b": D}.transformMap(k, v, [v, v]).size() == 2`]) {
+    expect(run(text.replaceAll("D", doubled(9)))).toMatchObject({ value: true, exceeded: false });
+    expect(run(text.replaceAll("D", doubled(60)))).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
+  }
+  expect(run(`D == D`.replaceAll("D", `[x]${".map(a, [optional.of(optional.of(a)), optional.of(optional.of(a))])".repeat(40)}`))).toMatchObject({ exceeded: true });
+  expect(run(`lists.range(100).all(i, lists.range(100).all(j, dyn(${doubled(14)}) != i + j))`)).toMatchObject({ exceeded: true });
 });
 
 test("a range is stopped before it is made", () => {

@@ -1,5 +1,9 @@
+import { once } from "node:events";
+import { createServer } from "node:https";
 import { expect, test } from "vitest";
+import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { http2Fetch } from "../net/http2-fetch.ts";
 import { httpTransport } from "./http-transport.ts";
 import { clientOver } from "./resource-client.ts";
 import { PODS } from "./resources.ts";
@@ -36,6 +40,7 @@ test("a refusal is a StatusError, an unreachable server is ServiceUnavailable, a
     port: 0,
     fetch(request) {
       if (request.url.endsWith("/busy")) return busy-- > 0 ? new Response("", { status: 429, headers: { "retry-after": "1" } }) : Response.json({ kind: "Pod" });
+      if (request.url.endsWith("/null")) return new Response("null", { status: 502 });
       if (request.url.endsWith("/text")) return new Response("no such page\n", { status: 404 });
       return Response.json({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", reason: "NotFound", code: 404, message: 'pods "x" not found' }, { status: 404 });
     },
@@ -43,6 +48,7 @@ test("a refusal is a StatusError, an unreachable server is ServiceUnavailable, a
   const transport = httpTransport({ server: server.url.href, clock: systemClock, credentials: () => ({}) });
   const get = (path: string) => transport.call({ method: "GET", path, signal });
   await expect(get("/x")).rejects.toMatchObject({ name: "StatusError", reason: "NotFound", message: 'pods "x" not found' });
+  await expect(get("/null")).rejects.toMatchObject({ name: "StatusError", code: 502, message: expect.stringContaining("the server answered 502 to GET") as string });
   await expect(get("/text")).rejects.toMatchObject({ reason: "NotFound", message: "no such page" });
   expect(await get("/busy")).toEqual({ kind: "Pod" });
   await server.stop(true);
@@ -83,4 +89,18 @@ test("who asks is told what time it is for the server, of a refusal, too", async
   await transport.call({ method: "GET", path: "/yes", signal });
   await expect(transport.call({ method: "GET", path: "/no", signal })).rejects.toThrow();
   expect(heard).toEqual(dates);
+});
+
+test("whoever the bundle names is trusted, as in Go: the authority, or what another one has signed, be it an authority between or the very certificate", async () => {
+  const pki = await testPki(), { key, cert } = servingMaterial(pki), stop = new AbortController();
+  const leaf = /^-----BEGIN.*?-----END CERTIFICATE-----\n/s.exec(cert)![0];
+  await using server = createServer({ key, cert: leaf }, (_, response) => response.setHeader("content-type", "application/json").end("{}"));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as { port: number };
+  for (const fetch of [undefined, http2Fetch({ clock: systemClock, signal: stop.signal })]) {
+    const asked = (ca: string) => httpTransport({ server: `https://127.0.0.1:${port}`, credentials: () => ({ ca }), clock: systemClock, ...(fetch && { fetch }) }).call({ method: "GET", path: "/version", signal: stop.signal }).then(() => true, () => false);
+    expect([await asked(pki.authority("server-ca").bundlePem), await asked(leaf), await asked(servingMaterial(await testPki()).cert)]).toEqual([true, true, false]);
+  }
+  stop.abort();
 });

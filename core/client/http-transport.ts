@@ -13,7 +13,7 @@ import { type Status, StatusError, serviceUnavailable, statusError, type StatusR
 import type { Clock } from "../lifecycle/clock.ts";
 import type { FetchAnswer } from "../net/http2-body.ts";
 import { engineFetch, type Fetch } from "../net/http2-fetch.ts";
-import { KEY_AGREEMENTS } from "../net/tls.ts";
+import { ANCHORS, KEY_AGREEMENTS } from "../net/tls.ts";
 import { jsonLines } from "./json-lines.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "./transport.ts";
 
@@ -56,7 +56,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
     const headers: Record<string, string> = { accept: "application/json", "user-agent": userAgent };
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    const tls = { ...(root.startsWith("https:") ? KEY_AGREEMENTS : {}), ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
+    const tls = { ...(root.startsWith("https:") ? KEY_AGREEMENTS : {}), ...(ca === undefined ? {} : { ca, ...ANCHORS }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
     try {
       return await fetch(`${root}${request.path}${queryText(request.query)}`, {
         method: request.method, headers, signal,
@@ -168,8 +168,8 @@ function deepFreeze(value: unknown): unknown {
 
 async function errorOf(response: FetchAnswer, { method, path }: ApiRequest): Promise<StatusError> {
   const text = await response.text().catch((error: unknown) => String(error));
-  const body = parse(text) as Status | string | undefined;
-  if (typeof body === "object" && body.kind === "Status") return new StatusError(body);
+  const body = parse(text) as Status | string | null | undefined;
+  if (typeof body === "object" && body?.kind === "Status") return new StatusError(body);
   const message = typeof body === "string" && body.trim() !== "" ? body.trim() : `the server answered ${response.status} to ${method} ${path}`;
   return statusError({ code: response.status, reason: REASONS[response.status] ?? "", message });
 }

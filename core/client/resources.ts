@@ -136,6 +136,8 @@ export const VOLUME_ATTRIBUTES_CLASSES = ref<VolumeAttributesClass>("storage.k8s
 
 // certificates.k8s.io/v1beta1, where it is switched on
 export const CLUSTER_TRUST_BUNDLES = ref<ClusterTrustBundle>("certificates.k8s.io", "v1beta1", "clustertrustbundles", "ClusterTrustBundle", CLUSTER);
+/** Served alone where v1beta1 is not. */
+export const CLUSTER_TRUST_BUNDLES_ALPHA = ref<ClusterTrustBundle>("certificates.k8s.io", "v1alpha1", "clustertrustbundles", "ClusterTrustBundle", CLUSTER);
 export const POD_CERTIFICATE_REQUESTS = ref<PodCertificateRequest>("certificates.k8s.io", "v1beta1", "podcertificaterequests", "PodCertificateRequest", NAMESPACED);
 
 // storagemigration.k8s.io/v1beta1, where it is switched on

@@ -3,6 +3,8 @@
  *
  *   runAll([informers, events, ...allControllers({ … })], signal)
  */
+import type { ClusterTrustBundle } from "../api/gen/certificates.v1beta1.ts";
+import type { ResourceRef } from "../client/client.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import { clockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -30,7 +32,7 @@ import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/h
 import { AUTOSCALING, type AutoscalingSettings } from "./horizontalpodautoscaling/settings.ts";
 import { gatewaySource } from "../ingress/gateway-source.ts";
 import { gatewayController } from "./ingress/gateway.ts";
-import { ingressController } from "./ingress/ingress.ts";
+import { ingressController, noIngressController } from "./ingress/ingress.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
 import { namespaceController } from "./namespace/namespace.ts";
@@ -115,8 +117,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly releasedMs?: number | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
   readonly approveServing?: boolean | undefined;
-  /** ClusterTrustBundles are served. */
-  readonly publishesTrust?: boolean | undefined;
+  /** In the version in which they are served; absent: they are not. */
+  readonly trustBundles?: ResourceRef<ClusterTrustBundle> | undefined;
   /** What is counted of each controller's queue, if it is counted with that of others. Absent: in `metrics`. */
   readonly queues?: ControllerMetrics | undefined;
   /** Servers say in StorageVersions what they store. */
@@ -169,7 +171,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["podgroup-protection-controller", () => (deps.groupsPods ? [podGroupProtectionController(deps)] : [])],
-    ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
+    ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.trustBundles ? [trustBundleController({ ...deps, resource: deps.trustBundles, rootCa, onRootCa })] : [])],
     ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
     ["resourcepoolstatusrequest-controller", () => (deps.gates?.has("DRAResourcePoolStatus") ? [resourcePoolStatusController(deps)] : [])],
     ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],
@@ -179,7 +181,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const chosen = named.filter(([name]) => runs(name));
   const controllers = [
     ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps), ...(deps.nodePortRange === undefined ? [] : [serviceNodePortController({ ...deps, nodePortRange: deps.nodePortRange })]),
-    ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []), ...(localStorage ? [localStorageController(deps)] : []),
+    ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : [noIngressController(deps)]), ...(localStorage ? [localStorageController(deps)] : []),
     ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];
   const { workers = {} } = deps;

@@ -6,7 +6,7 @@ import { hostOf } from "./dial-tcp.ts";
 import { DIAL_MS_MAX, dialThrough } from "./dial-through.ts";
 import type { ProxyOf } from "./environment-proxy.ts";
 import { holdBack } from "./held-back.ts";
-import { KEY_AGREEMENTS } from "./tls.ts";
+import { ANCHORS, KEY_AGREEMENTS } from "./tls.ts";
 import { whenConnected } from "./when-connected.ts";
 
 export interface OriginOptions {
@@ -25,7 +25,7 @@ export async function dialOrigin(origin: string, { proxyOf, tls: { serverName, .
   const url = new URL(origin);
   const host = hostOf(url), port = Number(url.port || 443), proxy = proxyOf?.(url);
   const way = proxy && { socket: await dialThrough(proxy, { host, port, timeoutMs: DIAL_MS_MAX }, { clock, signal }), ...(isIP(host) ? {} : { servername: host }) };
-  const socket = tls.connect({ host, port, ...way, ...KEY_AGREEMENTS, ...material, ...(serverName === undefined ? {} : { servername: serverName }), ALPNProtocols: [...alpn] });
+  const socket = tls.connect({ host, port, ...way, ...KEY_AGREEMENTS, ...material, ...(material.ca === undefined ? {} : ANCHORS), ...(serverName === undefined ? {} : { servername: serverName }), ALPNProtocols: [...alpn] });
   if (way) holdBack(socket, way.socket);
   socket.setNoDelay(true);
   return await whenConnected(socket, {

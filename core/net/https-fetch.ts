@@ -23,6 +23,7 @@ export interface HttpsCall {
 export interface HttpsAnswer {
   readonly status: number;
   readonly text: string;
+  readonly contentType?: string | undefined;
   readonly maxAgeSeconds: number;
   /** It has a Retry-After header, in seconds. */
   readonly asksAgain?: true;
@@ -60,7 +61,7 @@ async function fetched({ url, post, tls, bytesMax = BYTES_MAX, token }: HttpsCal
   const response = await fetch(url, {
     method: post ? "POST" : "GET", signal, redirect: post ? "manual" : "follow", headers: headersOf({ post, token }), ...(post ? { body: post.body } : {}), tls: fetchTls(tls),
   } as RequestInit);
-  return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")), ...asksAgain(response.headers.get("retry-after")) };
+  return { status: response.status, text: await textOf((response.body ?? []) as AsyncIterable<Uint8Array>, bytesMax), contentType: response.headers.get("content-type") ?? undefined, maxAgeSeconds: maxAgeSeconds(response.headers.get("cache-control")), ...asksAgain(response.headers.get("retry-after")) };
 }
 
 /** Follows no redirection, and goes through no proxy. */
@@ -71,7 +72,7 @@ async function overOwnConnection({ url, post, token, tls: { cert, key, serverNam
   const headers = Object.entries({ host, ...headersOf({ post, token }), ...(post ? { "content-length": String(Buffer.byteLength(post.body)) } : {}) });
   const { status, headers: answered, body } = await http1Request(connection, { method: post ? "POST" : "GET", target: `${pathname}${search}`, headers, body: post && Readable.from([Buffer.from(post.body)]) }, signal);
   const header = (wanted: string): string | undefined => answered.find(([name]) => name.toLowerCase() === wanted)?.[1];
-  return { status, text: await textOf(body, bytesMax), maxAgeSeconds: maxAgeSeconds(header("cache-control")), ...asksAgain(header("retry-after")) };
+  return { status, text: await textOf(body, bytesMax), contentType: header("content-type"), maxAgeSeconds: maxAgeSeconds(header("cache-control")), ...asksAgain(header("retry-after")) };
 }
 
 function headersOf({ post, token }: Pick<HttpsCall, "post" | "token">): Readonly<Record<string, string>> {

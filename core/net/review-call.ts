@@ -15,17 +15,23 @@ export interface ReviewServer {
   readonly token?: string | undefined;
 }
 
+/** What was answered, and not looked at yet. */
+export interface ReviewAnswer { readonly status: number; readonly text: string; readonly contentType: string | undefined }
+
 const PAUSE_MS = 500;
 const FACTOR = 1.5;
 const TRIES_MAX = 5;
+/** Of what was answered, in a log. */
+const TOLD_MAX = 200;
 
-/** Throws when nobody answers, and for an answer that is no review. */
-export async function reviewCall<T extends object>({ server: { url, tls, token }, review, timeoutMs, clock }: { readonly server: ReviewServer; readonly review: T; readonly timeoutMs: number; readonly clock: Clock }, signal: AbortSignal): Promise<T> {
+/** The server is told how long it has. Throws when nobody answers: AnswerError for who says that he cannot. */
+export async function reviewCall({ server: { url, tls, token }, review, timeoutMs, clock }: { readonly server: ReviewServer; readonly review: object; readonly timeoutMs: number; readonly clock: Clock }, signal: AbortSignal): Promise<ReviewAnswer> {
+  const asked = `${url}${url.includes("?") ? "&" : "?"}timeout=${timeoutMs % 1_000 === 0 ? `${timeoutMs / 1_000}s` : `${timeoutMs}ms`}`;
   for (let tries = 1, pauseMs = PAUSE_MS; ; tries++, pauseMs *= FACTOR) {
     try {
-      const { status, text, asksAgain } = await httpsFetch({ url, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
-      if (status >= 200 && status < 300) return JSON.parse(text) as T;
-      throw new AnswerError(status, text.slice(0, 200), { asksAgain });
+      const { status, text, contentType, asksAgain } = await httpsFetch({ url: asked, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
+      if (status >= 200 && status <= 206) return { status, text, contentType };
+      throw new AnswerError({ status, text, contentType }, { asksAgain });
     } catch (error) {
       const again = error instanceof AnswerError ? error.again : !(error instanceof LateError) && isBrokenOff(error); // who is late is not asked to be late again
       if (!again || tries >= TRIES_MAX || signal.aborted) throw error;
@@ -43,14 +49,13 @@ function isBrokenOff(error: unknown): boolean {
 /** It was answered with something else than a review. */
 export class AnswerError extends Error {
   override readonly name = "AnswerError";
-  readonly status: number;
-  readonly text: string;
+  readonly answer: ReviewAnswer;
   /** Whether to ask again: 503 alone is no reason, unless its header says so. */
   readonly again: boolean;
-  constructor(status: number, text: string, { asksAgain = false }: { readonly asksAgain?: boolean | undefined } = {}) {
-    super(`${status}: ${text}`);
-    this.status = status;
-    this.text = text;
+  constructor(answer: ReviewAnswer, { asksAgain = false }: { readonly asksAgain?: boolean | undefined } = {}) {
+    const { status, text } = answer;
+    super(`${status}: ${text.slice(0, TOLD_MAX)}`);
+    this.answer = answer;
     this.again = status === 429 || (status >= 500 && (status !== 503 || asksAgain));
   }
 }

@@ -4,7 +4,7 @@
  *   await mendKept(files, log)   puts the copies in the place of files that are damaged; what was damaged is kept as <name>.damaged
  *   await copyKept(files)        once they have been found good
  *
- * Files that are gone, all of them, were taken away by somebody, and stay away.
+ * Files that are gone, all of them, were taken away by somebody, and stay away, unless whoever needs them asks for `putBackKept` before he makes others.
  */
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
@@ -45,6 +45,15 @@ export async function mendKept({ dir, names, isWhole, belong }: KeptFiles, log: 
     if (texts[i] !== undefined) await rename(join(dir, name), join(dir, `${name}.damaged`));
     await writeKept(join(dir, name), copies[i]!);
   }
+}
+
+/** Whether files of which none is there are as their copies again. */
+export async function putBackKept({ dir, names, isWhole, belong }: KeptFiles, log: Pick<Log, "error">): Promise<boolean> {
+  const copies = await readAll(join(dir, COPIES), names);
+  if (!areWhole(copies, { names, isWhole, belong })) return false;
+  log.error("files were gone, and are as their copies again", { dir, files: names });
+  for (const [i, name] of names.entries()) await writeKept(join(dir, name), copies[i]!);
+  return true;
 }
 
 /** Writes nothing that is there already. */

@@ -115,6 +115,8 @@ test.each<[what: string, wanted: Pod, running: [Pod, string][], result: string]>
   ["nobody to be next to", pod("p", near("db")), [], `0/3 nodes are available: 3 ${AFFINITY}.`],
   ["the first of a series", pod("p", { ...near("web"), labels: { app: "web" } }), [], "a1"],
   ["the first of a series needs the label as well", pod("p", { ...near("web", "rack"), labels: { app: "web" } }), [], `0/3 nodes are available: 3 ${AFFINITY}.`],
+  ["whatever the label is called", pod("p", { ...near("web", "constructor"), labels: { app: "web" } }), [], `0/3 nodes are available: 3 ${AFFINITY}.`],
+  ["spread over what no node has", pod("p", { topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "constructor", whenUnsatisfiable: "DoNotSchedule", labelSelector: {} }] }), [], "0/3 nodes are available: 3 node(s) didn't match pod topology spread constraints (missing required label)."],
   ["another namespace does not count", pod("p", near("db")), [[pod("x", { labels: { app: "db" }, namespace: "other" }), "b1"]], `0/3 nodes are available: 3 ${AFFINITY}.`],
   ["unless it is named", pod("p", near("db", "zone", { namespaces: ["other"] })), [[pod("x", { labels: { app: "db" }, namespace: "other" }), "b1"]], "b1"],
   ["or selected", pod("p", near("db", "zone", { namespaceSelector: { matchLabels: { team: "x" } } })), [[pod("x", { labels: { app: "db" }, namespace: "other" }), "b1"]], "b1"],

@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/podtopologyspread, interpodaffinity: their counts by topology pair, there once for each pod to be placed
  */
-import { labelsOf } from "../api/meta/object-meta.ts";
+import { labelAt, labelsOf } from "../api/meta/object-meta.ts";
 import type { NodeInfo } from "./node-info.ts";
 
 type Nodes = ReadonlyMap<string, NodeInfo>;
@@ -109,8 +109,8 @@ export class Domains {
 function valueOn(info: NodeInfo | undefined, { topologyKey, required }: Label): string | undefined {
   if (!info?.node) return undefined;
   const labels = labelsOf(info.node);
-  for (const key of required) if (labels[key] === undefined) return undefined;
-  return labels[topologyKey];
+  for (const key of required) if (labelAt(labels, key) === undefined) return undefined;
+  return labelAt(labels, topologyKey);
 }
 
 function add(counts: Map<string, number>, value: string | undefined, by: number): void {

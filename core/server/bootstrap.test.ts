@@ -128,8 +128,9 @@ test("where pods look for names and nobody answers is told: a Service keeps the 
     await standingObjects({ client, clock, log, options: { ...OPTIONS, clusterDns }, recorder: { event: ({ metadata }: never, type, reason) => void told.push(`${(metadata as { name: string }).name} ${type} ${reason}`) } }).run(api.signal, () => undefined);
     return told;
   };
-  expect([await toldWith("10.43.0.10"), await toldWith(undefined), await toldWith("FD00:43:0::0:a", ofSix)]).toEqual([[], [], []]);
+  expect([await toldWith("10.43.0.10"), await toldWith("FD00:43:0::0:a", ofSix)]).toEqual([[], []]);
   expect(await toldWith("10.43.0.53")).toEqual(["pods that start now have names answered by nobody: their DNS is not at the address of the Service kube-dns", "kube-dns Warning ClusterDNSInconsistent"]);
+  expect(await toldWith(undefined)).toEqual([]);
 });
 
 test("the Service of the API comes back while the server runs, after a deletion of all Services of its namespace", async () => {
@@ -236,6 +237,31 @@ test("where names are somebody else's to answer, their Service is too: its addre
   const made = await api.ask("POST", "/api/v1/namespaces/kube-system/services", { body: { metadata: { name: "coredns" }, spec: { clusterIP: clusterDns, selector: { "k8s-app": "coredns" }, ports: [{ port: 53, protocol: "UDP" }] } } });
   expect(made.code).toBe(201);
   await ensureBootstrapObjects(api.client, withoutDns, api.signal); // and at the next start
+});
+
+test("where names are somebody else's to answer from now on, what led to the nodes' goes at the start, and what is another's stays", async () => {
+  await using api = await apiServer();
+  const { clusterDns, ...withoutDns } = OPTIONS;
+  const path = "/api/v1/namespaces/kube-system/services", slices = "/apis/discovery.k8s.io/v1/namespaces/kube-system/endpointslices";
+  const sliceOf = (name: string, manager: string, service = "kube-dns") => api.ask("POST", slices, { body: { metadata: { name, labels: { "kubernetes.io/service-name": service, "endpointslice.kubernetes.io/managed-by": manager } }, addressType: "IPv4", endpoints: [{ addresses: ["172.30.0.1"] }], ports: [] } });
+  const names = async () => ((await api.ask("GET", slices)).body as { items: { metadata: { name: string } }[] }).items.map(({ metadata }) => metadata.name);
+  const start = async (options: BootstrapOptions) => {
+    await ensureBootstrapObjects(api.client, options, api.signal);
+    await standingObjects({ client: api.client, clock: { ...systemClock, async *every() {} } as unknown as typeof systemClock, log: silentLog, options }).run(api.signal, () => undefined); // its start alone
+  };
+  await start(OPTIONS);
+  await sliceOf("kube-dns-n1", "coracle-dns");
+  await sliceOf("other", "coracle-dns", "other");
+  await start(OPTIONS);
+  expect([(await api.ask("GET", `${path}/kube-dns`)).code, await names()]).toEqual([200, ["kube-dns-n1", "other"]]);
+  await start(withoutDns);
+  expect([(await api.ask("GET", `${path}/kube-dns`)).code, await names()]).toEqual([404, ["other"]]);
+
+  await api.ask("POST", path, { body: { metadata: { name: "kube-dns" }, spec: { clusterIP: clusterDns, selector: { "k8s-app": "kube-dns" }, ports: [{ port: 53, protocol: "UDP" }] } } });
+  await sliceOf("kube-dns-n1", "coracle-dns");
+  await sliceOf("kube-dns-abc", "endpointslice-controller.k8s.io");
+  await start(withoutDns);
+  expect([(await api.ask("GET", `${path}/kube-dns`)).code, await names()]).toEqual([200, ["kube-dns-abc", "other"]]);
 });
 
 test("aggregated servers are told of the headers in which front proxies say who a caller is, of one for uids only where they may say them", async () => {

@@ -14,6 +14,8 @@ import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-err
 import { authenticationData, type Believed, withOwn } from "../authn/extension-authentication.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
+import { DNS_SLICE_MANAGER } from "../client/our-slices.ts";
+import { ENDPOINT_SLICES } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { parseIp } from "../net/cidr.ts";
@@ -102,6 +104,7 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
       const whomToBelieve: Rewritten = { of: () => options.clientCa() + options.requestHeaderCa(), write: (signal) => replaceAuthenticationConfig(client, options, signal) };
       const written = new Map([whomToBelieve, ...rewritten].map((one) => [one, one.of()]));
       ready();
+      if (options.clusterDns === undefined) await removeDns(client, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("what led to the nodes' DNS of before is still there: delete the Service kube-dns and its EndpointSlices", { error }); });
       await tellOtherDns(client, { options, log, recorder }, signal).catch(() => undefined); // nobody could be asked: it is told at another start
       for await (const _ of clock.every(periodMs, signal)) {
         try {
@@ -267,6 +270,18 @@ function dnsService(clusterDns: string): NewObject<Service> {
       ports: [{ name: "dns", port: 53, protocol: "UDP", targetPort: 10_053 }, { name: "dns-tcp", port: 53, protocol: "TCP", targetPort: 10_053 }],
     },
   };
+}
+
+/** Where names are somebody else's to answer: what leads to the nodes, which listen no more. A Service that selects pods is theirs already. */
+async function removeDns(client: Client, signal: AbortSignal): Promise<void> {
+  const { metadata: { name, namespace = "" }, spec } = dnsService("");
+  const ignoreGone = (error: unknown): void => { if (!isNotFound(error)) throw error; };
+  const labelSelector = `kubernetes.io/service-name=${name},endpointslice.kubernetes.io/managed-by=${DNS_SLICE_MANAGER}`;
+  for (const slice of (await client.resource(ENDPOINT_SLICES).list({ namespace, labelSelector }, { signal })).items) await client.resource(ENDPOINT_SLICES).delete(slice, {}, { signal }).catch(ignoreGone);
+  const found = await client.resource(services).get({ metadata: { name: name!, namespace } }, { signal }).catch(ignoreGone);
+  const { selector = {}, ports = [] } = found?.spec ?? {};
+  const isOurs = Object.keys(selector).length === 0 && ports.length > 0 && ports.every(({ targetPort }) => targetPort === spec!.ports![0]!.targetPort);
+  if (found && isOurs) await client.resource(services).delete(found, {}, { signal }).catch(ignoreGone);
 }
 
 /** What aggregated API servers need to know whom to believe. */

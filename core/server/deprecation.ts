@@ -16,6 +16,7 @@ const DEPRECATED: Readonly<Record<string, Deprecated>> = {
   "v1 ComponentStatus": { since: "v1.19" },
   "v1 Endpoints": { since: "v1.33", use: "discovery.k8s.io/v1 EndpointSlice" },
   "networking.k8s.io/v1beta1 IPAddress": SINCE_34, "networking.k8s.io/v1beta1 ServiceCIDR": SINCE_34,
+  "certificates.k8s.io/v1alpha1 ClusterTrustBundle": SINCE_34,
   "storage.k8s.io/v1beta1 VolumeAttributesClass": { ...SINCE_34, use: "storage.k8s.io/v1 VolumeAttributesClass" },
   "resource.k8s.io/v1beta1 DeviceClass": SINCE_35, "resource.k8s.io/v1beta1 ResourceClaim": SINCE_35, "resource.k8s.io/v1beta1 ResourceClaimTemplate": SINCE_35, "resource.k8s.io/v1beta1 ResourceSlice": SINCE_35,
   "admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicy": SINCE_35, "admissionregistration.k8s.io/v1alpha1 MutatingAdmissionPolicyBinding": SINCE_35,

@@ -4,13 +4,13 @@
  */
 
 /** /api/{version}, /apis/{group}/{version} */
-const HEAD_PARTS: Readonly<Record<string, number>> = { api: 2, apis: 3 };
+const HEAD_PARTS: ReadonlyMap<string, number> = new Map([["api", 2], ["apis", 3]]);
 
 export function readablePath(raw: string): string {
   if (!raw.includes("%")) return raw;
   const decoded = unescaped(raw);
   if (decoded === undefined) return raw;
-  const parts = partsOf(decoded), count = HEAD_PARTS[parts[0] ?? ""];
+  const parts = partsOf(decoded), count = HEAD_PARTS.get(parts[0] ?? "");
   if (count === undefined || parts.length <= count) return decoded;
   const slashes = decoded.slice(0, decoded.length - decoded.replace(/^\/+/, "").length);
   return `${slashes}${parts.slice(0, count).join("/")}${tailOf(raw, count)}`;

@@ -5,7 +5,7 @@ import type { ApiObject } from "../api/meta/object-meta.ts";
 import { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { ServerRequest } from "./request.ts";
-import { encodeList } from "./respond.ts";
+import { encodeList, encodeListAtOnce } from "./respond.ts";
 
 let api: ApiServer;
 const MAPS = "/api/v1/namespaces/a/configmaps";
@@ -92,7 +92,7 @@ test.each(["Object", "None", "Metadata"])("a Table with %s says the same, whoeve
 });
 
 test.each<[string, string?]>([
-  ["application/json"], ["application/yaml"], ["application/vnd.kubernetes.protobuf"], ...["application/json;as=Table", "application/json;as=PartialObjectMetadataList", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"].map((form): [string] => [`${form};g=meta.k8s.io;v=v1`]),
+  ["application/json"], ["application/json;pretty=1"], ["application/yaml"], ["application/vnd.kubernetes.protobuf"], ...["application/json;as=Table", "application/json;as=PartialObjectMetadataList", "application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList"].map((form): [string] => [`${form};g=meta.k8s.io;v=v1`]),
   ...["Object", "None"].map((include): [string, string] => ["application/json;as=Table;g=meta.k8s.io;v=v1", `includeObject=${include}`]),
 ])("between objects of a list that are made into %s %s others have their turn", async (accept, query = "") => {
   const served = { row: { group: "", version: "v1", kind: "ConfigMap" }, apiVersion: "v1", custom: undefined, fromStorage: (object: object) => object } as unknown as ServedResource;
@@ -102,4 +102,17 @@ test.each<[string, string?]>([
   let turns = 0;
   await encodeList({ type: "list", served, entries, metadata: { resourceVersion: "1" } }, { request, nowMs: () => 0, describe: undefined }, () => { turns++; return undefined; });
   expect(turns).toBeGreaterThanOrEqual(80 / 16);
+});
+
+test.each([0, 1, 3])("a list of %d for people is written the same in pieces as at once", async (count) => {
+  const text = ({ body }: { readonly body: unknown }): string => (body as readonly (string | Uint8Array)[]).map((piece) => Buffer.from(piece as string).toString()).join("");
+  const request = { header: (name: string) => (name === "user-agent" ? "curl/8.0" : undefined), query: new URLSearchParams() } as unknown as ServerRequest;
+  for (const row of [{ group: "", version: "v1", kind: "ConfigMap" }, { group: "example.com", version: "v1", kind: "Chair" }]) {
+    const served = { row, apiVersion: "v1", custom: undefined, fromStorage: (object: object) => object } as unknown as ServedResource;
+    const entries = Array.from({ length: count }, (_, i) => new Cached(`/m${i}`, { apiVersion: "v1", kind: row.kind, metadata: { name: `m${i}` }, data: { text: "a\n  \"items\": []<b>", none: {} } } as unknown as ApiObject, i + 1));
+    const answer = { type: "list", served, entries, metadata: { resourceVersion: "1" } } as const, how = { request, nowMs: () => 0, describe: undefined };
+    const pieces = text(await encodeList(answer, how, () => undefined));
+    expect(pieces).toBe(text(encodeListAtOnce(answer, how)));
+    expect((JSON.parse(pieces) as { readonly items: unknown[] }).items).toHaveLength(count);
+  }
 });

@@ -102,6 +102,7 @@ export async function encodeList(answer: ListAnswer, how: Presentation, breathe:
     const items = await each(entries, (entry) => messageOf(served, entry), breathe);
     return { status: 200, contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
   }
+  if (!convert && encoding === "json" && entries.length > 0) return { status: 200, contentType, body: await prettyList(answer, breathe) };
   if (convert || encoding !== "yaml" || entries.length === 0) return inSlices(converted(answer, how), breathe);
   const { items: _, ...head } = listObject({ ...answer, entries: [] });
   const items = await each(entries, ({ object }) => encodeYaml([itemOf(served, object)]), breathe);
@@ -137,8 +138,19 @@ function* converted(answer: ListAnswer, how: Presentation): Pausing<Encoded> {
     const items = entries.map(({ object }) => partialMetadata(served.custom ? served.fromStorage(object) : object, version));
     return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${version}`, metadata, items: items.length > 0 ? items : null });
   }
-  const list = { ...listObject(answer), items: entries.map(({ object }) => itemOf(served, object)) };
-  return whole(200, output, builtIn(served) ? list : keysInOrder({ ...list, metadata: listMeta(served, metadata) }));
+  return whole(200, output, listOf(answer, entries.map(({ object }) => itemOf(served, object))));
+}
+
+function listOf(answer: ListAnswer, items: readonly object[]): object {
+  const { served, metadata } = answer, list = { ...listObject({ ...answer, entries: [] }), items };
+  return builtIn(served) ? list : keysInOrder({ ...list, metadata: listMeta(served, metadata) });
+}
+
+/** For people, and for curl, whose name upstream goes by. */
+async function prettyList(answer: ListAnswer, breathe: Breathe): Promise<readonly Piece[]> {
+  const [before = "", after = ""] = jsonText(listOf(answer, []), { pretty: true }).split('\n  "items": []'); // what is below the list's own fields is indented more
+  const items = await each(answer.entries, ({ object }) => `    ${jsonText(itemOf(answer.served, object), { pretty: true }).replaceAll("\n", "\n    ")}`, breathe);
+  return [`${before}\n  "items": [\n`, ...items.flatMap((item, i) => (i === 0 ? [item] : [",\n", item])), `\n  ]${after}`];
 }
 
 function itemOf(served: ServedResource, object: Readonly<ApiObject>): object {

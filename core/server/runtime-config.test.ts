@@ -26,6 +26,9 @@ test("what is behind a gate is served where that is switched on and its version 
   expect(servedResources([scheduling], new Set(["GenericWorkload"])).filter(({ group, version }) => group === "scheduling.k8s.io" && version === "v1alpha2").map(({ plural }) => plural)).toEqual(["podgroups", "workloads"]);
   const certificates = "certificates.k8s.io/v1beta1=true";
   expect(runtimeConfigProblem(certificates, new Set())).toBe("certificates.k8s.io/v1beta1: what is in it needs the feature gates that are off in v1.36: ClusterTrustBundle and PodCertificateRequest");
+  const alpha = "certificates.k8s.io/v1alpha1=true";
+  expect(runtimeConfigProblem(alpha, new Set())).toBe("certificates.k8s.io/v1alpha1: what is in it needs the feature gates that are off in v1.36: ClusterTrustBundle");
+  expect(servedResources([alpha], new Set(["ClusterTrustBundle"])).filter(({ group, version }) => group === "certificates.k8s.io" && version !== "v1").map(({ version, plural }) => `${version}/${plural}`)).toEqual(["v1alpha1/clustertrustbundles"]);
   expect(servedResources([certificates], new Set(["PodCertificateRequest"])).filter(({ group, version }) => group === "certificates.k8s.io" && version === "v1beta1").map(({ plural }) => plural)).toEqual(["podcertificaterequests"]);
 });
 

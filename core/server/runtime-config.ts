@@ -20,9 +20,6 @@ const SETS: readonly { readonly name: string; readonly hasDefaults: boolean; rea
   { name: "api/alpha", hasDefaults: false, pattern: /^v\d+alpha\d+$/ },
 ];
 
-/** Group versions that are there in v1.36 behind feature gates that cannot be switched on here, and which. */
-const GATED: Readonly<Record<string, string>> = { "certificates.k8s.io/v1alpha1": "ClusterTrustBundle" };
-
 interface Wish { readonly key: string; readonly wanted: boolean }
 
 function wishOf(text: string): Wish {
@@ -44,8 +41,7 @@ export function runtimeConfigProblem(text: string, gates: ReadonlySet<string>): 
   const rows = builtInResources.everyRow().filter(about);
   if (rows.some((row) => isThere(row, gates)) || !wanted) return knownGroup(group) ? undefined : `unknown api groups ${group}/${version}`;
   if (!knownGroup(group)) return `unknown api groups ${group}/${version}`;
-  const needed = rows.length > 0 ? [...new Set(rows.map(({ gate }) => gate))].join(" and ") : GATED[`${group}/${version}`];
-  if (needed !== undefined) return `${name}: what is in it needs the feature gates that are off in v1.36: ${needed}`;
+  if (rows.length > 0) return `${name}: what is in it needs the feature gates that are off in v1.36: ${[...new Set(rows.map(({ gate }) => gate))].join(" and ")}`;
   return `${name} is not served by v1.36, and cannot be switched on; of ${group} there are ${versionsOf(group).join(", ")}`;
 }
 

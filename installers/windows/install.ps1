@@ -6,7 +6,8 @@ Makes this Windows machine a node of a Coracle cluster: installs coracle.exe as 
   .\install.ps1 -Server https://192.168.1.2:6443 -Token K10...
 
 Nothing is downloaded: the executable, containerd and the CNI plugins are taken from where they are named, or have been installed before. What is made is recorded in
-C:\etc\coracle\installed.json, and uninstall.ps1 removes exactly that. A setting that is not given is what an earlier run was told.
+C:\etc\coracle\installed.json, and uninstall.ps1 removes exactly that. A setting that is not given is what an earlier run was told, or what somebody has written into
+C:\etc\coracle\config.yaml: what stands there stays, but for what is given.
 
 Exit code 3010: Windows' Containers feature has been switched on; restart the machine and run the script again.
 
@@ -69,7 +70,7 @@ function Invoke-Program([string] $Program, [string[]] $Arguments) {
 }
 
 function Test-Machine {
-  if (-not [Environment]::Is64BitOperatingSystem) { throw 'no build for this machine: 64 bits (x64) only' }
+  if (-not [Environment]::Is64BitOperatingSystem -or $env:PROCESSOR_ARCHITECTURE -eq 'ARM64') { throw 'no build for this machine: 64 bits (x64) only' }
   if (-not [Environment]::Is64BitProcess) { throw 'this is the PowerShell for 32 bits: run the one in C:\Windows\System32' }
   $build = [int](Get-ItemProperty 'HKLM:\SOFTWARE\Microsoft\Windows NT\CurrentVersion').CurrentBuildNumber
   if ($build -lt $BuildMinimum) { throw "this is build $build of Windows; Windows Server 2019 (build $BuildMinimum) or later is needed" }
@@ -159,22 +160,59 @@ function Stop-Coracle {
   }
 }
 
-# The lines of config.yaml by their names: those of an earlier run, with what this one was given. Values are JSON, which is YAML.
-function Get-Settings {
-  $settings = [ordered]@{}
+# config.yaml in paragraphs, each a key with the lines that belong to it, as a list has that is written one entry a line; what stands before the first key has no name.
+function Read-Settings {
+  $paragraphs = New-Object System.Collections.ArrayList
+  [void] $paragraphs.Add(@{ Name = ''; Lines = @() })
   if (Test-Path $ConfigFile) {
-    foreach ($line in Get-Content $ConfigFile -Encoding UTF8) { if ($line -match '^([a-z-]+): (.*)$') { $settings[$Matches[1]] = $Matches[2] } }
+    foreach ($line in @(Get-Content $ConfigFile -Encoding UTF8)) {
+      if ($line -cmatch '^["'']?-{0,2}([a-z][a-z-]*)\+?["'']?\s*:(\s|$)') { [void] $paragraphs.Add(@{ Name = $Matches[1]; Lines = @($line) }) }
+      else { $paragraphs[$paragraphs.Count - 1].Lines += $line }
+    }
   }
+  # not the line itself: it may be the token's
+  if (@($paragraphs[0].Lines | Where-Object { $_ -notmatch '^\s*(#.*)?$|^---\s*$|^%' }).Count -gt 0) { throw "${ConfigFile}: begins with no setting; write the name of each at the beginning of a line" }
+  , $paragraphs
+}
+
+# What stands there for a name, on one line and without comments; '' where nothing does, as where a name has no value.
+function Get-Setting($Paragraphs, [string] $Name) {
+  $value = ''
+  foreach ($paragraph in $Paragraphs) {
+    if ($paragraph.Name -cne $Name) { continue }
+    $text = @($paragraph.Lines | ForEach-Object { $_ -replace '(^|\s)#.*$', '' }) -join ' '
+    $value = ($text -replace '^[^:]*:', '').Trim()
+  }
+  if (@('~', 'null', '""', "''") -ccontains $value) { return '' }
+  $value
+}
+
+# In the place of what stands there. Comments after it stay: they are of what follows.
+function Set-Setting($Paragraphs, [string] $Name, [string] $Json) {
+  $line = "${Name}: $Json"
+  foreach ($paragraph in @($Paragraphs | Where-Object { $_.Name -ceq $Name })) {
+    $lines = @($paragraph.Lines)
+    $end = $lines.Count
+    while ($end -gt 1 -and $lines[$end - 1] -match '^\s*(#.*)?$') { $end-- }
+    $paragraph.Lines = @(@($line | Where-Object { $_ }) + @($lines | Select-Object -Skip $end))
+    $line = '' # "name+" may stand beside "name"
+  }
+  if ($line) { [void] $Paragraphs.Add(@{ Name = $Name; Lines = @($line) }) }
+}
+
+# Those of config.yaml, which may be its owner's, with what this run was given. Values are JSON, which is YAML.
+function Get-Settings {
+  $settings = Read-Settings
   $given = [ordered]@{ 'server' = $Server; 'token' = $Token; 'node-name' = $NodeName; 'node-ip' = $NodeIp; 'node-label' = $NodeLabel; 'node-taint' = $NodeTaint; 'kubelet-port' = $KubeletPort }
-  foreach ($name in $given.Keys) { if ($given[$name]) { $settings[$name] = ConvertTo-Json -InputObject $given[$name] -Compress } }
-  if (-not $settings.Contains('server')) { throw 'which cluster? -Server https://host:port (or CORACLE_URL)' }
-  if (-not $settings.Contains('token')) { throw 'which token? -Token (or CORACLE_TOKEN): coracle token create prints one on the server' }
+  foreach ($name in $given.Keys) { if ($given[$name]) { Set-Setting $settings $name (ConvertTo-Json -InputObject $given[$name] -Compress) } }
+  if (-not (Get-Setting $settings 'server')) { throw 'which cluster? -Server https://host:port (or CORACLE_URL)' }
+  if (-not (Get-Setting $settings 'token') -and -not (Get-Setting $settings 'token-file')) { throw 'which token? -Token (or CORACLE_TOKEN): coracle token create prints one on the server' }
   foreach ($url in $Server -split ',' -ne '') { if ($url.Trim() -notmatch '^https://[^/\s]+:\d+/?$') { throw "-Server ${url}: must be https://host:port" } }
-  $settings
+  , $settings
 }
 
 function Write-Config($Settings) {
-  $text = ($Settings.Keys | ForEach-Object { "${_}: $($Settings[$_])`n" }) -join ''
+  $text = (@($Settings | ForEach-Object { $_.Lines }) | ForEach-Object { "$_`n" }) -join ''
   # not Set-Content: Windows PowerShell's UTF8 begins with a byte order mark
   [IO.File]::WriteAllText($ExecutionContext.SessionState.Path.GetUnresolvedProviderPathFromPSPath($ConfigFile), $text, (New-Object Text.UTF8Encoding $false))
 }
@@ -227,7 +265,7 @@ function Wait-Node([int] $Port) {
 Test-Machine
 $source = Find-Binary
 $settings = Get-Settings
-$port = if ($settings.Contains('kubelet-port')) { [int]$settings['kubelet-port'] } else { 10250 }
+$port = if ((Get-Setting $settings 'kubelet-port') -match '^["'']?(\d+)["'']?$') { [int]$Matches[1] } else { 10250 }
 New-PrivateDirectory $ConfigDirectory
 Save-Record
 New-PrivateDirectory $DataDirectory

@@ -181,6 +181,26 @@ try {
   $said = Uninstall
   Assert-That 'uninstall on a machine without Coracle does nothing' ($said -match '0 things are left') $said
 
+  # with a config.yaml of its owner's
+  New-Machine
+  New-Item -ItemType Directory -Path 'C:\etc\coracle' -Force | Out-Null
+  $owned = @('# this shed', 'server: https://10.0.0.1:6443', 'token-file: C:\etc\coracle\token', 'node-label:', '- shed=3', '- a=b', '', '# what may run here', 'node-taint+: [', '  x=y:NoSchedule]', "kubelet-port: '$($Machine.port)' # free", 'node-name: >-', '  win-7')
+  Set-Content 'C:\etc\coracle\config.yaml' $owned
+  $media = @{ Binary = 'C:\media\coracle.exe'; ContainerdDirectory = 'C:\media\bin'; CniDirectory = 'C:\media\cni' }
+  $said = Install $media
+  Assert-That 'a config.yaml that is there is enough, also with the token in a file' ($said -match 'the node runs') $said
+  Assert-Same 'and stays as its owner has written it' (Read-Config) ($owned -join ' | ')
+  Install ($media + @{ NodeTaint = 'p=q:NoSchedule' }) | Out-Null
+  $owned[8] = 'node-taint: ["p=q:NoSchedule"]'; $owned[9] = $null
+  Assert-Same 'what is given takes the place of what stands there, on however many lines' (Read-Config) (@($owned | Where-Object { $null -ne $_ }) -join ' | ')
+  Install ($media + @{ NodeLabel = 'c=d' }) | Out-Null
+  $owned[3] = 'node-label: ["c=d"]'; $owned[4] = $owned[5] = $null
+  Assert-Same 'and leaves the comments of what follows' (Read-Config) (@($owned | Where-Object { $null -ne $_ }) -join ' | ')
+  Set-Content 'C:\etc\coracle\config.yaml' '{"server": "https://10.0.0.1:6443"}'
+  $said = Install $media
+  Assert-That 'one whose settings do not begin lines is not written over' ($said -match '(?m)^error: .*begins with no setting' -and (Read-Config) -eq '{"server": "https://10.0.0.1:6443"}') $said
+  Uninstall | Out-Null
+
   # by environment variables, with a containerd and plugins that were there before
   New-Machine
   New-Item -ItemType Directory -Path 'C:\Program Files\containerd\cni\bin' -Force | Out-Null

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ProtobufError } from "../../core/protobuf/wire.ts";
-import { decode, encode } from "./codec.ts";
+import { decode, encode, withDefaults } from "./codec.ts";
 import { criMethods } from "./facts.ts";
 import type { Methods } from "./gen/runtime.v1.ts";
 
@@ -36,6 +36,13 @@ test("what has the default is not sent, unknown fields are skipped, a cut messag
   const unknown = Buffer.from("0a0161" + "f87f05" + "fa7f0161" + "fd7f00000000" + "f97f0000000000000000", "hex");
   expect(decode(type, unknown)).toEqual({ container_id: "a" });
   expect(() => decode(type, Buffer.from("0a0561", "hex"))).toThrow(ProtobufError);
+});
+
+test("people are told what has the default, too: a sandbox that is ready, a network that is not, a container that ended well", () => {
+  const shown = (method: keyof Methods, value: object) => withDefaults(message(method, "response"), value);
+  expect(shown("RuntimeService/PodSandboxStatus", { status: { id: "a", metadata: { name: "web" } }, info: { a: "b" } })).toMatchObject({ status: { id: "a", state: "SANDBOX_READY", metadata: { name: "web", attempt: 0 } }, info: { a: "b" } });
+  expect(shown("RuntimeService/Status", { status: { conditions: [{ type: "NetworkReady", reason: "NoCni" }] } })).toMatchObject({ status: { conditions: [{ type: "NetworkReady", status: false, reason: "NoCni" }] } });
+  expect(shown("RuntimeService/ContainerStatus", { status: { state: "CONTAINER_EXITED" } })).toMatchObject({ status: { state: "CONTAINER_EXITED", exit_code: 0 } });
 });
 
 test("every method of the table has a path, and none is missing", () => {

@@ -20,6 +20,27 @@ export function encode(message: Message, value: object): Buffer {
 /** Throws ProtobufError when the bytes end early or make no sense. */
 export function decode(message: Message, bytes: Uint8Array): Plain { return readMessage(new WireReader(bytes), message); }
 
+/** With what is absent because it has the proto's default, for people, to whom nothing says nothing: not of lists, maps and messages. */
+export function withDefaults(message: Message, value: object): Plain {
+  return Object.fromEntries(message.fields.flatMap(({ name, repeated, type }) => {
+    const content = (value as Plain)[name];
+    if (content !== undefined) return [[name, repeated ? (content as readonly unknown[]).map((item) => defaulted(type, item)) : defaulted(type, content)]];
+    const standard = repeated ? undefined : defaultOf(type);
+    return standard === undefined ? [] : [[name, standard]];
+  }));
+}
+
+function defaulted(type: FieldType, content: unknown): unknown {
+  if (type.kind === "message") return withDefaults(type.message, content as object);
+  return type.kind === "map" ? Object.fromEntries(Object.entries(content as Plain).map(([key, one]) => [key, defaulted(type.value, one)])) : content;
+}
+
+function defaultOf(type: FieldType): unknown {
+  if (type.kind === "enum") return type.values.names.get(0);
+  if (type.kind !== "scalar") return undefined;
+  return type.scalar === "string" || type.scalar === "bytes" ? "" : type.scalar === "bool" ? false : 0;
+}
+
 /** The last field first, as the writer goes. */
 function writeMessage(out: BackwardWriter, message: Message, value: Plain): void {
   for (const field of message.fields.toReversed()) {

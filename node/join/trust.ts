@@ -11,6 +11,7 @@ import type { ConfigMap } from "../../core/api/gen/core.v1.ts";
 import { CLUSTER_INFO } from "../../core/client/cluster-objects.ts";
 import { certificateHash } from "../../core/pki/join-token.ts";
 import { readCertificatePems, toPem } from "../../core/pki/pem.ts";
+import { ANCHORS } from "../../core/net/tls.ts";
 import { JoinError } from "./join-error.ts";
 
 export interface Trust {
@@ -43,11 +44,11 @@ export async function discoverTrust(server: string, options: TrustOptions): Prom
     const found = certificates.map(certificateHash).join(", ") || "none";
     throw new JoinError("wrong-ca", `${server} is not the server of this token: the token names a CA with the SHA-256 ${caHash}, the server has ${found}. The token is of another cluster, or somebody stands between`);
   }
-  return await ask(server, { ca: believed.map((der) => toPem("CERTIFICATE", der)).join("") }, options, claimed.clockAheadMs);
+  return await ask(server, { ca: believed.map((der) => toPem("CERTIFICATE", der)).join(""), ...ANCHORS }, options, claimed.clockAheadMs);
 }
 
 /** PEM bundle: who may sign servers' certificates now, as a server says that `ca` vouches for. Throws as discoverTrust. */
-export async function currentCa(server: string, ca: string, options: Omit<TrustOptions, "caHash">): Promise<string> { return (await ask(server, { ca }, options)).ca; }
+export async function currentCa(server: string, ca: string, options: Omit<TrustOptions, "caHash">): Promise<string> { return (await ask(server, { ca, ...ANCHORS }, options)).ca; }
 
 async function ask(server: string, tls: { readonly ca: string } | { readonly rejectUnauthorized: false }, { nowMs, signal }: Omit<TrustOptions, "caHash">, clockAheadMs?: number): Promise<Answer> {
   const root = server.replace(/\/+$/, "");

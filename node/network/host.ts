@@ -1,7 +1,7 @@
 /**
  * What the host's kernel must do for pods to have a network: forward packets, show bridged packets to the packet filter, remember enough connections.
  *
- * Source for the connection tracking figures: kubernetes v1.36 pkg/proxy/apis/config/v1alpha1/defaults.go
+ * Source for the connection tracking figures: kubernetes v1.36 pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go
  */
 import { existsSync } from "node:fs";
 import type { Log } from "../../core/observe/log.ts";
@@ -12,7 +12,7 @@ import { keepHearingRouters, presentWaysOut } from "./router-advertisements.ts";
 const FORWARDING_V6 = "net.ipv6.conf.all.forwarding";
 const MODULES = ["br_netfilter", "nf_conntrack", "nf_tables", "vxlan"];
 
-/** How many connections the kernel remembers, and for how long: never less than it does by itself. */
+/** How many connections the kernel remembers, and for how long: never less than it does by itself, unless somebody asks for it. */
 export interface Conntracking {
   /** 0: as many as the kernel wants. */
   readonly perCpu: number;
@@ -20,7 +20,12 @@ export interface Conntracking {
   /** Of TCP; 0: as long as the kernel wants. */
   readonly establishedSeconds: number;
   readonly closeWaitSeconds: number;
+  /** What somebody asks for, rather than what is usual: that is set although it is less. */
+  readonly asked?: ReadonlySet<"max" | "established" | "closeWait"> | undefined;
 }
+
+/** On machines of many processors. */
+const CONNECTIONS_MAX = 1_048_576;
 
 export const CONNTRACKING: Conntracking = { perCpu: 32_768, min: 131_072, establishedSeconds: 86_400, closeWaitSeconds: 3_600 };
 
@@ -47,10 +52,21 @@ export async function prepareHost({ cpus, conntrack = CONNTRACKING, ...options }
   const { sysctl, log } = options;
   for (const module of MODULES) await loadModule(module, log, signal);
   const prepared = letPacketsThrough(options);
-  if (conntrack.perCpu > 0) sysctl.raise("net.netfilter.nf_conntrack_max", Math.max(conntrack.min, cpus * conntrack.perCpu));
-  if (conntrack.establishedSeconds > 0) sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_established", conntrack.establishedSeconds);
-  if (conntrack.closeWaitSeconds > 0) sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_close_wait", conntrack.closeWaitSeconds);
+  rememberConnections(sysctl, cpus, conntrack);
   return prepared;
+}
+
+export function rememberConnections(sysctl: Pick<SysctlKeeper, "set" | "raise">, cpus: number, { perCpu, min, establishedSeconds, closeWaitSeconds, asked = new Set() }: Conntracking): void {
+  const scaled = cpus * perCpu;
+  const settings = [
+    ["max", "nf_conntrack_max", perCpu > 0 ? (scaled > CONNECTIONS_MAX ? CONNECTIONS_MAX : Math.max(min, scaled)) : 0],
+    ["established", "nf_conntrack_tcp_timeout_established", establishedSeconds], ["closeWait", "nf_conntrack_tcp_timeout_close_wait", closeWaitSeconds],
+  ] as const;
+  for (const [what, name, value] of settings) {
+    if (value <= 0) continue;
+    if (asked.has(what)) sysctl.set(`net.netfilter.${name}`, String(value));
+    else sysctl.raise(`net.netfilter.${name}`, value);
+  }
 }
 
 /** What the kernel has not, or does not let us set, is not tried again. */

@@ -14,7 +14,7 @@ import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { proxyConfigz } from "./configz.ts";
 import type { PortPlan } from "./desired.ts";
 import { proxyStatusListener } from "./health.ts";
-import { serviceProxy } from "./proxy.ts";
+import { noServiceProxy, serviceProxy } from "./proxy.ts";
 import { proxyMetrics } from "./metrics.ts";
 import { Proxier } from "./proxier.ts";
 
@@ -263,4 +263,20 @@ test("how long endpoints took to be reached and flows to be forgotten is told of
   expect(metrics.render()).toContain('kubeproxy_network_programming_duration_seconds_sum{ip_family="IPv6"} 2\n');
   expect(metrics.render()).toContain('kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 3\n');
   expect(metrics.render()).toContain('kubeproxy_conntrack_reconciler_sync_duration_seconds_count{ip_family="IPv4"} 1\n');
+});
+
+test("where Services are somebody else's to see to, rules of before are removed, and what cannot be removed does not hold up the node", async () => {
+  const run = async ({ tables, refuses }: { readonly tables: readonly string[]; readonly refuses: boolean }) => {
+    const stop = new AbortController(), scripts: string[] = [];
+    const nft = {
+      async apply(text: string) { if (refuses) throw new Error("refused"); scripts.push(text); },
+      names: async (family: string, table: string) => (tables.includes(`${family} ${table}`) ? { chains: ["services"], sets: [], maps: [] } : undefined), chain: async () => undefined,
+    };
+    await noServiceProxy({ nft, log: silentLog }).run(stop.signal, () => stop.abort());
+    return scripts;
+  };
+  expect(await run({ tables: ["ip coracle", "ip6 coracle", "ip kube-proxy"], refuses: false })).toEqual(["delete table ip coracle\n", "delete table ip6 coracle\n"]);
+  expect(await run({ tables: ["ip coracle"], refuses: false })).toEqual(["delete table ip coracle\n"]);
+  expect(await run({ tables: [], refuses: false })).toEqual([]);
+  expect(await run({ tables: ["ip coracle"], refuses: true })).toEqual([]);
 });

@@ -215,3 +215,20 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     },
   };
 }
+
+/** Where somebody else sees to Services: rules of before would lead to the endpoints of before, for ever, those of deleted Services too. */
+export function noServiceProxy({ nft, log }: Pick<ServiceProxyOptions, "nft" | "log">): Runnable {
+  return {
+    name: "service-proxy",
+    async run(signal, ready) {
+      try {
+        for (const family of ["ip", "ip6"] as const)
+          if (await nft.names(family, PROXY_TABLE, { signal })) await nft.apply(`delete table ${family} ${PROXY_TABLE}\n`, { signal });
+      } catch (error) {
+        if (!signal.aborted) log.warn("service rules of before cannot be removed", { error });
+      }
+      ready();
+      await aborted(signal);
+    },
+  };
+}

@@ -34,6 +34,9 @@ export interface RuntimePaths {
 /** Linux's limit for the path of a unix socket, without the final zero. */
 const SOCKET_PATH_MAX = 107;
 
+/** Where containerd for Windows, which is the machine's own, listens unless it is told otherwise. */
+export const WINDOWS_PIPE = "npipe:////./pipe/containerd-containerd";
+
 /** `dataDir` must be real: what is mounted below it shows under its real path. */
 export function runtimePaths(dataDir: string): RuntimePaths {
   const agent = join(dataDir, "agent");

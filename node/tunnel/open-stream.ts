@@ -4,6 +4,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import { dialOrigin } from "../../core/net/dial-origin.ts";
 import type { ProxyOf } from "../../core/net/environment-proxy.ts";
 import { grpcErrorOf } from "../../core/net/grpc/status.ts";
+import { ANCHORS } from "../../core/net/tls.ts";
 import { AGENT_ID, AGENT_IDENTIFIERS, CONNECT_PATH, countOf, encodeIdentifiers, GRPC_CONTENT_TYPE, SERVER_COUNT, SERVER_ID, WINDOW, type AgentIdentifiers } from "../../core/tunnel/headers.ts";
 import { HTTP2_WINDOW_BYTES } from "../../core/tunnel/window.ts";
 
@@ -42,7 +43,7 @@ const OPEN_MS_MAX = 30_000;
 export async function openStream({ server, credentials, agentId, identifiers, windowBytes, proxyOf, clock, signal }: OpenStreamOptions): Promise<OpenStream> {
   const socket = proxyOf?.(new URL(server)) && await dialOrigin(server, { proxyOf, tls: credentials, alpn: ["h2"], clock, signal });
   const { promise, resolve, reject } = Promise.withResolvers<OpenStream>();
-  const session = http2.connect(server, { ...credentials, ...(socket && { createConnection: () => socket }), settings: { initialWindowSize: HTTP2_WINDOW_BYTES, enablePush: false } });
+  const session = http2.connect(server, { ...credentials, ...ANCHORS, ...(socket && { createConnection: () => socket }), settings: { initialWindowSize: HTTP2_WINDOW_BYTES, enablePush: false } });
   session.on("error", reject);
   session.on("close", () => reject(new Error(`${server} closed the connection`)));
   session.on("connect", () => session.setLocalWindowSize(HTTP2_WINDOW_BYTES));

@@ -84,8 +84,15 @@ function unreadable({ key, revision }: Row, error: unknown): Row {
   return { key, revision, get value(): Value { throw error; } };
 }
 
+export interface EncryptedStore extends Store {
+  /** Once all that was sealed before now is in the store, or refused: it may have been sealed by rules that hold no more. */
+  written(): Promise<void>;
+}
+
 /** `providersFor` is asked each time: rules can change while the store is open. */
-export function encryptedStore(beneath: Store, providersFor: (key: string) => readonly Provider[]): Store {
+export function encryptedStore(beneath: Store, providersFor: (key: string) => readonly Provider[]): EncryptedStore {
+  const onTheWay = new Set<Promise<unknown>>();
+
   /** At once, but for a key service that must be asked. Throws what the store throws. */
   function seal(key: string, given: Value): Value | Promise<Value> {
     const [first] = providersFor(key);
@@ -195,7 +202,15 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
     },
     async put(key, value, expected, signal, drafted) {
       const sealed = seal(key, value);
-      return await withOpenConflict(beneath.put(key, sealed instanceof Promise ? await sealed : sealed, expected, signal, sealed === value ? drafted : undefined)); // in the order of the calls
+      const put = (what: Value): ReturnType<Store["put"]> => beneath.put(key, what, expected, signal, what === value ? drafted : undefined);
+      const work = sealed instanceof Promise ? sealed.then(put) : put(sealed); // in the order of the calls
+      if (providersFor(key).length === 0) return await withOpenConflict(work);
+      onTheWay.add(work);
+      try {
+        return await withOpenConflict(work);
+      } finally {
+        onTheWay.delete(work);
+      }
     },
     delete: async (key, expected, signal) => await withOpenConflict(beneath.delete(key, expected, signal)),
     async *watch(options, signal) {
@@ -211,5 +226,6 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
     compact: (revision) => beneath.compact(revision),
     ...(claim ? { claim: (name: string, options: { readonly ttlSeconds: number }) => claim.call(beneath, name, options) } : {}),
     close: () => beneath.close(),
+    written: async () => void (await Promise.allSettled(onTheWay)),
   };
 }

@@ -11,15 +11,18 @@
  * What LevelDB would do and we prevent: it makes a new, empty store where its CURRENT file is missing, though the data still lies beside it;
  * after a failed write to its log, later writes can land where recovery does not find them (so a failed batch ends this engine); and it drops
  * what it cannot read in a log, and what follows, without a word (so log-damage.ts looks first; and mvcc/ keeps a digest of all rows). And it maps its
- * tables: where the disk cannot read one the kernel ends the process, at each start anew (so all files are read once before, which LevelDB has to do anyway).
+ * tables: where the disk cannot read one the kernel ends the process, at each start anew (so all files are read once before, which LevelDB has to do anyway). And keys of a damaged
+ * block end it, too (so table-damage.ts looks for such blocks in what was read, and what is repaired is given to LevelDB without them).
  */
-import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
+import { closeSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, renameSync, statSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { Level } from "level";
 import { explain, freeBytes, isUnreadable, makeDirectory, storeError } from "../disk.ts";
 import type { Engine, EngineWrite, StoreClock } from "../engine.ts";
 import type { StoreError } from "../store.ts";
+import { liveTables } from "./live-tables.ts";
 import { damageInLog } from "./log-damage.ts";
+import { damageInTable, NO_TYPE } from "./table-damage.ts";
 
 /** What Level has and its type does not tell: outside the browser it is ClassicLevel. */
 interface ClassicLevel {
@@ -33,7 +36,7 @@ export interface LevelOptions {
   readonly freeBytesMin?: number;
   /** Make the store if there is none. */
   readonly create?: boolean;
-  /** The store was just repaired, which leaves no log. */
+  /** The store was just repaired, which leaves no log, and tables with values that are damaged. */
   readonly repaired?: boolean;
 }
 
@@ -43,6 +46,8 @@ const FREE_BYTES_MIN = 32 * 1024 * 1024;
 const FREE_ASK_MS = 1000;
 const FREE_ASK_BYTES = 4 * 1024 * 1024;
 const PAGE_ROWS = 1000;
+/** Where LevelDB's own repair puts what it cannot read. */
+const LOST = "lost";
 /** How often LevelDB is told to drop what was overwritten and deleted when room gets short. It rewrites all rows, so not more often than needed. */
 const RECLAIM_EVERY_MS = 10 * 60_000;
 
@@ -124,12 +129,53 @@ export async function levelEngine(options: LevelOptions): Promise<Engine> {
   return { get, batch, range, refusal, close };
 }
 
-/** Rebuilds LevelDB's table of contents from the files that can be read; what cannot is moved to `lost/` inside the directory. */
+/** Rebuilds LevelDB's table of contents from the files that can be read; what cannot is moved to `lost/` inside the directory. Of a table blocks that are damaged are left out. */
 export async function repairLevel(path: string): Promise<void> {
   try {
+    for (const name of levelFiles(path).filter(isTable)) leaveOutDamage(path, name);
     await (Level as unknown as { repair(path: string): Promise<void> }).repair(path);
   } catch (error) {
     throw explain(error, path);
+  }
+}
+
+/** Whether there is a log, and no damage in it: it has what was written last. (One that was cut off at its end cannot be told from a crash.) */
+export function isLogWhole(path: string): boolean {
+  const logs = levelFiles(path).filter((name) => name.endsWith(".log"));
+  return logs.length > 0 && logs.every((name) => damageInLog(readFileSync(join(path, name))) === undefined);
+}
+
+/** How much of the store at `path` lies in tables, or parts of them, that are gone or damaged: 0 to 1. */
+export function unreadableShare(path: string): number {
+  const files = levelFiles(path), sizeOf = (name: string): number => statSync(join(path, name)).size;
+  const present = new Map(files.filter(isTable).map((name) => [Number.parseInt(name, 10), name]));
+  const live = liveTables(path) ?? new Map([...present].map(([number, name]) => [number, sizeOf(name)]));
+  let all = files.filter((name) => name.endsWith(".log")).reduce((sum, name) => sum + sizeOf(name), 0), unreadable = 0;
+  for (const [number, size] of live) {
+    const name = present.get(number);
+    all += size;
+    if (name === undefined) unreadable += size;
+    else {
+      const damage = damageInTable(readFileSync(join(path, name)));
+      if (damage) unreadable += damage.types === undefined ? size : damage.bytes;
+    }
+  }
+  return all === 0 ? 0 : Math.min(1, unreadable / all);
+}
+
+function leaveOutDamage(path: string, name: string): void {
+  const file = join(path, name), damage = damageInTable(readFileSync(file));
+  if (damage?.types === undefined) {
+    if (damage === undefined) return;
+    mkdirSync(join(path, LOST), { recursive: true, mode: 0o700 });
+    renameSync(file, join(path, LOST, name));
+    return;
+  }
+  const handle = openSync(file, "r+");
+  try {
+    for (const at of damage.types) writeSync(handle, Uint8Array.of(NO_TYPE), 0, 1, at);
+  } finally {
+    closeSync(handle);
   }
 }
 
@@ -171,11 +217,16 @@ function refuseDamaged(path: string, { create, repaired }: { readonly create: bo
   if (logs.length === 0 && !repaired) throw damaged("the log is missing"); // an open store always has one, and leaves it behind
   const unreadable = files.find((name) => !canBeRead(join(path, name)));
   if (unreadable !== undefined) throw damaged(`the disk cannot read ${unreadable}`);
+  const live = repaired ? undefined : liveTables(path); // what is still wrong then are values
+  const damagedTable = files.find((name) => isTable(name) && live?.has(Number.parseInt(name, 10)) && damageInTable(readFileSync(join(path, name))) !== undefined);
+  if (damagedTable !== undefined) throw damaged(`the table ${damagedTable} is damaged`);
   for (const name of logs) {
     const at = damageInLog(readFileSync(join(path, name)));
     if (at !== undefined) throw damaged(`the log ${name} is damaged at byte ${at}`);
   }
 }
+
+function isTable(name: string): boolean { return /\.(ldb|sst)$/.test(name); }
 
 /** To its end. */
 function canBeRead(file: string): boolean {

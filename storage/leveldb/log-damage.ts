@@ -9,21 +9,22 @@
  * batch), data; a block's last bytes are zero where no header fits.
  * Source: leveldb doc/log_format.md
  */
+import { type Crc32c, crc32c, maskedCrc, storedCrc } from "./crc32c.ts";
+
 const BLOCK = 32 * 1024;
 const HEADER = 7;
 const WHOLE = 1;
 const FIRST = 2;
-const LAST_TYPE = 4;
+const LAST = 4;
 
 /** Where the first damaged record is, or undefined. */
 export function damageInLog(log: Uint8Array): number | undefined {
-  const view = new DataView(log.buffer, log.byteOffset, log.byteLength);
-  const table = crcTable();
+  const crc = crc32c();
   let unreadable: number | undefined;
   for (let block = 0; block < log.length; block += BLOCK) {
     const end = Math.min(block + BLOCK, log.length);
     for (let at = block; at + HEADER <= end; ) {
-      const length = recordLength(view, table, at, end);
+      const length = recordLength(log, crc, at, end);
       if (length === undefined) {
         if (unreadable === undefined && isZero(log, at, end)) break; // an end that was never written, or a block's unused bytes
         unreadable ??= at;
@@ -38,31 +39,33 @@ export function damageInLog(log: Uint8Array): number | undefined {
   return undefined;
 }
 
-/** The length of the data of the record at `at`, if there is one. */
-function recordLength(view: DataView, table: Uint32Array, at: number, end: number): number | undefined {
-  if (at + HEADER > end) return undefined;
-  const length = view.getUint16(at + 4, true);
-  const type = view.getUint8(at + 6);
-  if (type === 0 || type > LAST_TYPE || at + HEADER + length > end) return undefined;
-  return maskedCrc(view, table, at + 6, at + HEADER + length) === view.getUint32(at, true) ? length : undefined;
-}
-
-/** The CRC of type and data, rotated and offset as LevelDB stores it. */
-function maskedCrc(view: DataView, table: Uint32Array, from: number, to: number): number {
-  let crc = 0xffffffff;
-  for (let i = from; i < to; i++) crc = (crc >>> 8) ^ table[(crc ^ view.getUint8(i)) & 0xff]!;
-  crc = ~crc >>> 0;
-  return (((crc >>> 15) | (crc << 17)) + 0xa282ead8) >>> 0;
-}
-
-function crcTable(): Uint32Array {
-  const table = new Uint32Array(256);
-  for (let i = 0; i < 256; i++) {
-    let crc = i;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0x82f63b78 : crc >>> 1;
-    table[i] = crc;
+/** What was written into it, whole, up to the first that cannot be read. */
+export function* logEntries(log: Uint8Array): Generator<Uint8Array> {
+  const crc = crc32c();
+  let parts: Uint8Array[] = [];
+  for (let block = 0; block < log.length; block += BLOCK) {
+    const end = Math.min(block + BLOCK, log.length);
+    for (let at = block; at + HEADER <= end; ) {
+      const length = recordLength(log, crc, at, end);
+      if (length === undefined) {
+        if (end < log.length && isZero(log, at, end)) break;
+        return;
+      }
+      const type = log[at + 6]!;
+      if (type === WHOLE || type === FIRST) parts = [];
+      parts.push(log.subarray(at + HEADER, at + HEADER + length));
+      if (type === WHOLE || type === LAST) yield Buffer.concat(parts);
+      at += HEADER + length;
+    }
   }
-  return table;
+}
+
+/** The length of the data of the record at `at`, if there is one. */
+function recordLength(log: Uint8Array, crc: Crc32c, at: number, end: number): number | undefined {
+  if (at + HEADER > end) return undefined;
+  const length = log[at + 4]! | (log[at + 5]! << 8), type = log[at + 6]!;
+  if (type === 0 || type > LAST || at + HEADER + length > end) return undefined;
+  return maskedCrc(log, crc, { from: at + 6, to: at + HEADER + length }) === storedCrc(log, at) ? length : undefined;
 }
 
 function isZero(bytes: Uint8Array, from: number, to: number): boolean {

@@ -6,8 +6,10 @@ import { writeYaml } from "../../core/api/codec/yaml-writer.ts";
 import { goInteger } from "../../core/api/meta/go-integer.ts";
 import { parseQuery, parseUrl } from "../../core/api/meta/go-url.ts";
 import { parseQuantity, Quantity } from "../../core/api/meta/quantity.ts";
-import { compile } from "../../core/cel/compile.ts";
+import { STRING } from "../../core/cel/check/type.ts";
+import { compile, evaluate } from "../../core/cel/compile.ts";
 import { kubernetesEnvironment } from "../../core/cel/kubernetes.ts";
+import { EvalError } from "../../core/cel/value/value.ts";
 import { parseSchedule } from "../../core/controllers/cronjob/schedule.ts";
 import { UTC } from "../../core/controllers/cronjob/zone.ts";
 import { durationMs } from "../../core/ingress/http-route-rules.ts";
@@ -55,6 +57,15 @@ const LONG = 200_000, SPACES = " ".repeat(LONG);
 /** Of an expression nearly as long as one may be. */
 const problemOf = (digits: string): unknown => compile(`double("${digits}${"1".repeat(95_000)}x")`, kubernetesEnvironment()).problem;
 
+const withText = kubernetesEnvironment().with({ variables: { self: STRING } });
+/** What is said of an expression about a row of digits. */
+function run(text: string): string | undefined {
+  const compiled = compile(text, withText);
+  if (compiled.problem !== undefined) return compiled.problem;
+  const { value } = evaluate(compiled, { self: "1".repeat(1_000_000) });
+  return value instanceof EvalError ? value.message : undefined;
+}
+
 /** What was gone through from each of its characters to its end took minutes. */
 test.each<[what: string, work: () => unknown, outcome: unknown]>([
   ["what a client accepts", () => negotiateOutput({ accept: `application/json, a/b;x=${SPACES}y` }), { encoding: "json", pretty: false, contentType: "application/json" }],
@@ -65,6 +76,9 @@ test.each<[what: string, work: () => unknown, outcome: unknown]>([
   ["a schedule", () => { expect(() => parseSchedule(`TZ=UTC${SPACES}${SPACES}x\nx`, UTC)).toThrow("expected exactly 5 fields, found 3: [TZ=UTC x x]"); }, undefined],
   ["decimals in an expression", () => problemOf(""), "type conversion error from 'string' to 'double'"],
   ["hexadecimals in an expression", () => problemOf("0x"), "type conversion error from 'string' to 'double'"],
+  ["whole numbers in an expression", () => ["int", "uint", "semver"].map((name) => run(`${name}(self)`)), ["type conversion error from 'string' to 'int'", "type conversion error from 'string' to 'uint'", "No Major.Minor.Patch elements found"]],
+  ["a version in an expression", () => run("semver(self + '.0.0')")?.slice(0, 40), 'strconv.ParseUint: parsing "111111111111'],
+  ["decimals of a format", () => run("('%.' + self + 'f').format([1.0])")?.slice(0, 60), "could not parse formatting clause: error while parsing preci"],
   ["a query in an expression", () => parseQuery("a=b&".repeat(LONG)).get("a")?.length, LONG],
   ["a route's time", () => durationMs("1".repeat(LONG)), 0],
 ])("%s", (_, work, outcome) => expect(work()).toEqual(outcome));

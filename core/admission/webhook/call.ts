@@ -10,10 +10,8 @@
 import { Readable } from "node:stream";
 import { gunzipSync } from "node:zlib";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
-import { typeMetaOf } from "../../api/codec/body.ts";
-import { encodeJson, parseJson } from "../../api/codec/json.ts";
-import { readYaml } from "../../api/codec/yaml.ts";
-import { serverSaid } from "../../api/meta/generic-response.ts";
+import { type ForeignAnswer, foreignFailure, readForeign } from "../../api/codec/foreign-answer.ts";
+import { encodeJson } from "../../api/codec/json.ts";
 import { internalError } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { askKept, type Held } from "../../net/kept-connections.ts";
@@ -39,9 +37,6 @@ const RETRIES_MAX = 10;
 
 const GZIP_HEADER_BYTES = 10;
 
-/** Source: kubernetes v1.36 client-go/rest/request.go maxUnstructuredResponseTextBytes */
-const TOLD_BYTES_MAX = 2048;
-
 /** Throws an Error that says why there is no answer. */
 export async function ask({ config, review, timeoutSeconds, traceparent, signal }: Question, deps: CallDeps): Promise<unknown> {
   const address = addressOf(config, deps);
@@ -58,8 +53,8 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
       ).catch(unanswered);
       const problem = contentType === undefined ? undefined : mediaTypeProblem(contentType);
       if (problem !== undefined) throw internalError(new Error(`mime: ${problem}`));
-      if (status >= 200 && status <= 206) return parsed(text, status, contentType ?? "application/json");
-      if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text, { isText: contentType === undefined || /^text\//i.test(contentType.trim()) });
+      if (status >= 200 && status <= 206) return readForeign({ status, text, contentType });
+      if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError({ status, text, contentType });
       await deps.clock.sleep(Math.min(retryAfterSeconds, timeoutSeconds) * 1000, either); // a timer of more than 24 days would fire at once
     }
   } finally {
@@ -73,13 +68,13 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   }
 }
 
-/** The webhook's server answered, and said that it could not. What it says is told if it is a Status or for people (`isText`). */
+/** The webhook's server answered, and said that it could not. */
 export class AnswerError extends Error {
   override readonly name = "AnswerError";
   readonly code: number;
-  constructor(code: number, text: string, { isText = true }: { readonly isText?: boolean } = {}) {
-    super(failureTold(text) ?? serverSaid(code, isText ? Buffer.from(text).subarray(0, TOLD_BYTES_MAX).toString() : "unknown"));
-    this.code = code;
+  constructor(answer: ForeignAnswer) {
+    super(foreignFailure(answer));
+    this.code = answer.status;
   }
 }
 
@@ -98,16 +93,6 @@ function mediaTypeProblem(text: string): string | undefined {
 }
 
 function parameterProblem(text: string): string | undefined { return PARAMETERS.test(text) ? undefined : "invalid media parameter"; }
-
-/** Of a Status: it says more than its code. */
-function failureTold(text: string): string | undefined {
-  try {
-    const { kind = "Status", status, message } = parseJson(text).value as Partial<Record<string, unknown>>;
-    return kind === "Status" && status === "Failure" && typeof message === "string" ? message : undefined;
-  } catch {
-    return undefined; // it is something else
-  }
-}
 
 interface Answer { readonly status: number; readonly contentType: string | undefined; readonly retryAfterSeconds: number | undefined; readonly text: string }
 interface Exchange {
@@ -134,7 +119,7 @@ async function exchange(asked: Exchange, signal: AbortSignal): Promise<Answer> {
   const content = await read(response.body as AsyncIterable<Buffer>, header("content-encoding") === "gzip").catch((cause: Error) => {
     throw new UnreadError(cause.message, { cause });
   });
-  return { status: response.status, contentType: header("content-type"), retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: content.toString().replace(/^\uFEFF/, "") };
+  return { status: response.status, contentType: header("content-type"), retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: content.toString() };
 }
 
 async function ownAnswer(self: Self, { target, body, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
@@ -167,17 +152,5 @@ function unzipped(bytes: Buffer): Buffer {
     return gunzipSync(bytes, { maxOutputLength: ANSWER_BYTES_MAX });
   } catch (cause) {
     throw new Error(bytes.length < GZIP_HEADER_BYTES || (cause as NodeJS.ErrnoException).code === "Z_BUF_ERROR" ? "unexpected EOF" : "gzip: invalid header", { cause });
-  }
-}
-
-function parsed(text: string, status: number, contentType: string): unknown {
-  if (text === "") throw new Error(`0-length response with status code: ${status} and content type: ${contentType}`);
-  const yaml = /^\s*\{/.test(text) ? undefined : readYaml(text); // upstream's reader takes both, whatever it is called
-  try {
-    const value = yaml ? yaml.value : parseJson(text).value;
-    typeMetaOf(value);
-    return value;
-  } catch (cause) {
-    throw new Error(`couldn't get version/kind; json parse error: ${(cause as Error).message}`, { cause });
   }
 }

@@ -7,6 +7,7 @@
  */
 import { jsonText } from "../../api/codec/json.ts";
 import { isMap, jsonKindOf, textOf } from "../../api/patch/json-value.ts";
+import { isText, member } from "../typed-member.ts";
 
 export interface ConversionReview { readonly apiVersion: string; readonly kind: string; readonly response: ConversionResponse | undefined }
 export interface ConversionResponse { readonly uid: string; readonly status: string; readonly message: string; readonly convertedObjects: readonly unknown[] }
@@ -37,11 +38,4 @@ export function decodeObject(value: unknown): Readonly<Record<string, unknown>> 
   return value;
 }
 
-function member<T>(value: unknown, is: (value: unknown) => value is T, field: string, type: string): T | undefined {
-  if (value === undefined || value === null) return undefined;
-  if (!is(value)) throw new Error(`json: cannot unmarshal ${jsonKindOf(value)} into Go struct field ${field} of type ${type}`);
-  return value;
-}
-
-function isText(value: unknown): value is string { return typeof value === "string"; }
 function isList(value: unknown): value is readonly unknown[] { return Array.isArray(value); }

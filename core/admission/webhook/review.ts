@@ -43,7 +43,7 @@ export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Inv
       ...(subresource && { requestSubResource: subresource }), ...(name && { name }), ...(namespace && { namespace }),
       operation,
       userInfo: {
-        username: user.name, ...(user.uid && { uid: user.uid }), ...(user.groups.length > 0 && { groups: [...user.groups] }),
+        ...(user.name && { username: user.name }), ...(user.uid && { uid: user.uid }), ...(user.groups.length > 0 && { groups: [...user.groups] }),
         ...(user.extra && Object.keys(user.extra).length > 0 && { extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...values]])) }),
       },
       object: object ?? null, oldObject: oldObject ?? null, dryRun, options: operation === "CONNECT" ? null : options,

@@ -145,5 +145,11 @@ test("times are read as Go reads them: an hour may have one digit, an offset be 
   expect(["2020-01-00T24:00:00Z", "2020-01-32T00:00:00x", "2020-01-32T00:00:00Z", "2020-01-00T00:00:00Z", "2020-01-01T1:60:00Z", "2020-01-01T00:00:00x25:61", "2020-01-01T00:00:00+25:00"].map(told)).toEqual([
     'parsing time "2020-01-00T24:00:00Z": hour out of range', 'parsing time "2020-01-32T00:00:00x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "Z07:00"', 'parsing time "2020-01-32T00:00:00Z": day out of range',
     'parsing time "2020-01-00T00:00:00Z": day out of range', 'parsing time "2020-01-01T1:60:00Z": minute out of range', 'parsing time "2020-01-01T00:00:00x25:61": time zone offset minute out of range', 'parsing time "2020-01-01T00:00:00+25:00": time zone offset hour out of range']);
+});
+
+test("integers of 64 bits without a sign keep their digits in YAML, where an amount is one and where none fits", () => {
+  const yaml = (text: string) => decodeBody({ bytes: new TextEncoder().encode(text), encoding: "yaml", expected: POD, fieldValidation: "Strict" }).object["spec"];
+  for (const text of ['{"spec":{"overhead":{"cpu":18446744073709551615}}}', "spec:\n  overhead:\n    cpu: 18446744073709551615\n", "spec: {overhead: {cpu: 0xffffffffffffffff}}"]) expect(yaml(text)).toMatchObject({ overhead: { cpu: "18446744073709551615" } });
+  expect(() => yaml("spec:\n  priority: 9223372036854775808\n")).toThrow(`${UNFIT.slice("400 ".length)} json: cannot unmarshal number 9223372036854775808 into Go struct field PodSpec.spec.priority of type int32`);
   expect(decodeBody({ bytes: new TextEncoder().encode('{"spec":{"overhead":{"cpu":9223372036854775808}}}'), encoding: "json", expected: POD, fieldValidation: "Strict" }).object["spec"]).toMatchObject({ overhead: { cpu: "9223372036854775808" } });
 });

@@ -225,9 +225,10 @@ function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
 }
 
 function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
-  const { value, duplicates } = readYamlText(yamlTextOf(bytes));
+  const { value, duplicates, json } = readYamlText(yamlTextOf(bytes));
   const meta = withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value));
-  return { gvk: withDefaults(meta, expected), document: undefined, duplicatesText: duplicates, object: () => objectOf(value) };
+  const gvk = withDefaults(meta, expected), careful = json === undefined ? undefined : () => parseJsonDocument(json);
+  return { gvk, document: undefined, hasFractions: careful !== undefined, ...(careful && { careful }), duplicatesText: duplicates, object: (type) => objectOf(type && careful ? withQuantities(type, careful()) : value) };
 }
 
 function objectOf(value: JsonValue): JsonObject { return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}; }

@@ -18,7 +18,7 @@ import {
 import { goFloat } from "../meta/go-float.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
-import { parseJson } from "./json.ts";
+import { parseJson, stringify } from "./json.ts";
 import { plainYaml } from "./yaml-plain.ts";
 import { numberIn } from "./yaml-scalars.ts";
 import { endedWithin, laxLexer } from "./yaml-tokens.ts";
@@ -66,7 +66,12 @@ const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
 export class YamlError extends Error { override readonly name = "YamlError"; }
 
 /** `duplicates`: "yaml: unmarshal errors:\n  line 3: key "a" already set in map", or nothing. */
-export interface ReadYaml { readonly value: JsonValue; readonly duplicates: readonly string[] }
+export interface ReadYaml {
+  readonly value: JsonValue;
+  readonly duplicates: readonly string[];
+  /** The value as go-yaml has it written for who reads it as JSON, where it has integers of 64 bits without a sign, which are rounded in `value`. */
+  readonly json?: string;
+}
 
 /** The first document as a JSON value; an empty text is null. Throws YamlError. */
 export function parseYaml(text: string): JsonValue {
@@ -76,15 +81,37 @@ export function parseYaml(text: string): JsonValue {
 
 /** The same of what a client has sent, fields in alphabetical order, in which upstream then reads them. Throws YamlError. */
 export function readYaml(text: string): ReadYaml {
-  const plainJson = jsonObjectIn(text);
+  const isWide = text.length <= LENGTH_MAX && WIDE.test(text);
+  const plainJson = isWide ? undefined : jsonObjectIn(text);
   const plain = plainJson ?? plainYaml(text);
   if (plain !== undefined) return guarded(() => ({ value: inKeyOrder(plain) as JsonValue, duplicates: [] }));
   if (text.length > LENGTH_MAX) throw new YamlError(`yaml: document is longer than ${LENGTH_MAX} characters: send JSON instead`);
   return guarded(() => {
     const lines = new LineCounter();
     const first = firstDocument(text, { lines, lexemesMax: LEXEMES_MAX });
-    return { value: inKeyOrder(valueOf(first)) as JsonValue, duplicates: duplicatesIn(first, lines) };
+    const duplicates = duplicatesIn(first, lines);
+    return isWide ? { ...unsigned(inKeyOrder(valueOf(first, true))), duplicates } : { value: inKeyOrder(valueOf(first)) as JsonValue, duplicates };
   });
+}
+
+/** A number of so many digits. */
+const WIDE = /[:[,-]\s*\+?(?:\d{19,20}|0[xXbBoO]?[\da-fA-F]{16,})\s*(?:[,}\]#]|$)/m;
+
+function unsigned(exact: unknown): Pick<ReadYaml, "value" | "json"> {
+  const value = narrowed(exact);
+  return value === exact ? { value: value as JsonValue } : { value: value as JsonValue, json: stringify(exact) };
+}
+
+/** With doubles for what no integer of 64 bits with a sign is; itself if there is nothing of that kind. */
+function narrowed(value: unknown): unknown {
+  if (typeof value === "bigint") return value === BigInt.asIntN(64, value) ? value : Number(value);
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]): [string, unknown, boolean] => { const own = narrowed(item); return [key, own, own !== item]; });
+  if (!entries.some(([, , isOther]) => isOther)) return value;
+  if (Array.isArray(value)) return entries.map(([, item]) => item);
+  const object: Record<string, unknown> = {};
+  for (const [key, item] of entries) setKey(object, key, item);
+  return object;
 }
 
 /** The same of a file, where what is said twice is a mistake. Throws YamlError. */
@@ -224,20 +251,21 @@ function expected(text: string, at: number, what: string): string {
 
 function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() + text.slice(1); }
 
-function valueOf(document: Document.Parsed | undefined): JsonValue {
-  if (document && document.contents !== null) return plain(document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX }));
+/** `exact`: with integers of 64 bits without a sign. */
+function valueOf(document: Document.Parsed | undefined, exact = false): JsonValue {
+  if (document && document.contents !== null) return plain(document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX }), exact);
   return null;
 }
 
-function plain(value: unknown, depth = 0): JsonValue {
+function plain(value: unknown, exact: boolean, depth = 0): JsonValue {
   if (depth > DEPTH_MAX) throw tooDeep();
-  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) || value !== BigInt.asIntN(64, value) ? Number(value) : value;
+  if (typeof value === "bigint") return Number.isSafeInteger(Number(value)) || (!exact && value !== BigInt.asIntN(64, value)) ? Number(value) : value;
   if (typeof value === "number" && !Number.isFinite(value)) throw new YamlError(`json: unsupported value: ${goFloat(value)}`);
-  if (Array.isArray(value)) return value.map((item) => plain(item, depth + 1));
+  if (Array.isArray(value)) return value.map((item) => plain(item, exact, depth + 1));
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8"); // !!binary becomes the text it encodes, as in go-yaml
   if (value instanceof Map) {
     const object: JsonObject = {};
-    for (const [key, item] of value) setKey(object, keyText(key), plain(item, depth + 1));
+    for (const [key, item] of value) setKey(object, keyText(key), plain(item, exact, depth + 1));
     return object;
   }
   if (value instanceof Set) {

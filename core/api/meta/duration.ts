@@ -3,9 +3,10 @@
  *
  * Source: Go's time.ParseDuration and Duration.String, which metav1.Duration uses.
  */
-const NS_PER: Readonly<Record<string, bigint>> = {
-  ns: 1n, us: 1_000n, "\u00b5s": 1_000n, "\u03bcs": 1_000n, ms: 1_000_000n, s: 1_000_000_000n, m: 60_000_000_000n, h: 3_600_000_000_000n,
-};
+const NS_PER_MINUTE = 60_000_000_000n;
+const NS_PER: ReadonlyMap<string, bigint> = new Map([
+  ["ns", 1n], ["us", 1_000n], ["\u00b5s", 1_000n], ["\u03bcs", 1_000n], ["ms", 1_000_000n], ["s", 1_000_000_000n], ["m", NS_PER_MINUTE], ["h", 60n * NS_PER_MINUTE],
+]);
 /** Durations are int64 nanoseconds: ±292 years. */
 const NS_END = 2n ** 63n;
 
@@ -23,7 +24,7 @@ export function parseDurationNs(text: string): bigint {
     rest = rest.slice(matched.length);
     const unit = /^[^.0-9]*/.exec(rest)![0];
     if (unit === "") throw new Error(`time: missing unit in duration ${quote(text)}`);
-    const ns = NS_PER[unit];
+    const ns = NS_PER.get(unit);
     if (ns === undefined) throw new Error(`time: unknown unit ${quote(unit)} in duration ${quote(text)}`);
     total += count * ns + partOf(ns, fraction);
     if (total > NS_END) throw invalid(text);
@@ -70,8 +71,8 @@ export function formatDurationNs(ns: bigint): string {
   if (ns < 1_000n) return `${ns}ns`;
   if (ns < 1_000_000n) return `${decimal(ns, 3)}\u00b5s`;
   if (ns < 1_000_000_000n) return `${decimal(ns, 6)}ms`;
-  const minutes = ns / NS_PER["m"]!;
-  const seconds = `${decimal(ns % NS_PER["m"]!, 9)}s`;
+  const minutes = ns / NS_PER_MINUTE;
+  const seconds = `${decimal(ns % NS_PER_MINUTE, 9)}s`;
   if (minutes === 0n) return seconds;
   return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
 }

@@ -87,10 +87,10 @@ function unescapeFieldValue(value: string): string {
 }
 
 /** Kinds that say it their own way. Source: kubernetes v1.36 pkg/apis/{batch,resource}/v1/conversion.go */
-const UNSUPPORTED: Readonly<Record<string, (field: string) => string>> = {
-  Job: (field) => `field label ${goQuote(field)} not supported for Job`,
-  ResourceSlice: (field) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${field}`,
-};
+const UNSUPPORTED: ReadonlyMap<string, (field: string) => string> = new Map([
+  ["Job", (field) => `field label ${goQuote(field)} not supported for Job`],
+  ["ResourceSlice", (field) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${field}`],
+]);
 const ALWAYS = ["metadata.name", "metadata.namespace"];
 /** With a word of their own on fields, and none on the namespace: most have none. Source: kubernetes v1.36 conversion.go of pkg/apis/{certificates,core,resource} */
 const UNPLACED = ["CertificateSigningRequest", "ClusterTrustBundle", "Namespace", "Node", "PodCertificateRequest", "ResourceSlice"];
@@ -104,7 +104,7 @@ export function checkFieldsSupported(selector: FieldSelector, supported?: readon
     const isAlways = ALWAYS.includes(field) && !(field === "metadata.namespace" && UNPLACED.includes(kind));
     if (isAlways || supported?.includes(field)) continue;
     throw badRequest(supported
-      ? UNSUPPORTED[kind]?.(field) ?? `field label not supported: ${field}`
+      ? UNSUPPORTED.get(kind)?.(field) ?? `field label not supported: ${field}`
       : `${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`);
   }
 }

@@ -4,6 +4,7 @@ import { goQuote } from "./go-quote.ts";
 const MAX = 2n ** 63n - 1n;
 const MIN = -(2n ** 63n);
 const DIGITS_MAX = 64;
+const UINT64_MAX = 2n ** 64n - 1n, UINT64_DIGITS = 20;
 
 /** `reader`: the function of strconv that the message names. Throws an Error with that message. */
 export function parseGoInteger(text: string, reader: "Atoi" | "ParseInt" = "ParseInt"): bigint {
@@ -31,6 +32,13 @@ export function integerAfter(integer: number): number {
 export function isLessInteger(a: string | undefined, b: string | undefined): boolean {
   const [left, right] = [goInteger(a), goInteger(b)];
   return left !== undefined && right !== undefined && left < right;
+}
+
+/** Digits alone, as a number; undefined for one that 64 bits do not hold. A row of a million takes long to become a number, for nothing. */
+export function bounded64(digits: string): bigint | undefined {
+  const plain = digits.replace(/^0+/, "");
+  const value = plain.length > UINT64_DIGITS ? undefined : BigInt(plain);
+  return value === undefined || value > UINT64_MAX ? undefined : value;
 }
 
 function read(text: string): bigint | "invalid syntax" | "value out of range" {

@@ -40,7 +40,7 @@ test.each([["1h30m", "1h30m0s"], ["90s", "1m30s"], ["1.5h", "1h30m0s"], ["300ms"
   "the duration %s prints as %s", (written, printed) => { expect(formatDurationNs(parseDurationNs(written))).toBe(printed); });
 
 test.each([["", 'time: invalid duration ""'], ["5", 'time: missing unit in duration "5"'], ["5d", 'time: unknown unit "d" in duration "5d"'], ["300y1h", 'time: unknown unit "y" in duration "300y1h"'],
-  ["9999999h", 'time: invalid duration "9999999h"'],
+  ["9999999h", 'time: invalid duration "9999999h"'], ["5constructor", 'time: unknown unit "constructor" in duration "5constructor"'],
   ["99999999999999999999", 'time: invalid duration "99999999999999999999"'], ["5\u00b5", String.raw`time: unknown unit "\xc2\xb5" in duration "5\xc2\xb5"`], ['"\n', String.raw`time: invalid duration "\"\x0a"`],
 ])("%j is no duration", (written, message) => { expect(() => parseDurationNs(written)).toThrow(new Error(message)); });
 

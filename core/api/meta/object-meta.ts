@@ -83,6 +83,9 @@ export function namespaceOf(object: Metadata): string { return object.metadata.n
 
 export function labelsOf(object: Metadata): Readonly<Record<string, string>> { return object.metadata.labels ?? NONE; }
 
+/** A label may be called what every object of the language has, as constructor. */
+export function labelAt(labels: Readonly<Record<string, string>>, key: string): string | undefined { return Object.hasOwn(labels, key) ? labels[key] : undefined; }
+
 export function annotationsOf(object: Metadata): Readonly<Record<string, string>> { return object.metadata.annotations ?? NONE; }
 
 const NONE: Readonly<Record<string, string>> = Object.freeze({});

@@ -53,12 +53,25 @@ export function canonicalSent<T extends object>(type: StructType, object: T): T 
 /** Built-in objects are stored as protobuf, which does not tell an empty list from none; the rest is stored as JSON. */
 function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("io.k8s.api."); }
 
-/** An empty list that defaulting does not take for one that was left out, and validation refuses: it is never stored. Source: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules */
+/** An empty list that is not taken for one that was left out, and validation refuses: it is never stored. Source: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules, pkg/apis/core/validation/validation.go validateFieldAllowList */
 const TOLD_APART: ReadonlySet<string> = new Set([
   "io.k8s.api.autoscaling.v2.HPAScalingRules.policies",
   ...["v1", "v1beta2", "v1beta1"].flatMap((version) =>
     ["ResourceSliceSpec.sharedCounters", "ResourceSliceSpec.devices", "DeviceAttribute.ints", "DeviceAttribute.bools", "DeviceAttribute.strings", "DeviceAttribute.versions"].map((list) => `io.k8s.api.resource.${version}.${list}`)),
+  "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps.dependencies",
+  ...["ports", "resizePolicy", "restartPolicyRules"].map((list) => `io.k8s.api.core.v1.EphemeralContainer.${list}`),
 ]);
+
+/** What plug-ins are shown so, who have the last word on it. Source: plugin/pkg/admission/runtimeclass/admission.go */
+const SHOWN_WITHIN = "io.k8s.api.core.v1.Pod.spec";
+
+/** Lists and maps of the same kind in a struct that others may have them in: which, by the struct's own place. */
+const METADATA_OF_TEMPLATES: readonly string[] = ["ownerReferences", "finalizers", "managedFields"];
+const TOLD_APART_WITHIN: Readonly<Record<string, readonly string[]>> = {
+  "io.k8s.api.core.v1.EphemeralContainer.resources": ["limits", "requests", "claims"], "io.k8s.api.core.v1.PodSpec.resources": ["claims"], [SHOWN_WITHIN]: ["overhead"],
+  "io.k8s.api.core.v1.PersistentVolumeClaimTemplate.metadata": METADATA_OF_TEMPLATES,
+  ...Object.fromEntries(["v1", "v1beta2", "v1beta1"].map((version) => [`io.k8s.api.resource.${version}.ResourceClaimTemplateSpec.metadata`, METADATA_OF_TEMPLATES])),
+};
 
 /** What describes an object is nothing that it does. */
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -66,7 +79,12 @@ const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const DEFAULTED: ReadonlySet<string> = new Set(["io.k8s.api.networking.v1.NetworkPolicySpec.policyTypes"]);
 
 /** Where the fields of a type stand, and which of them are written although they are absent. Objects have few of the fields that they could have. */
-interface Layout { readonly places: ReadonlyMap<string, number>; readonly written: readonly number[] }
+interface Layout {
+  readonly places: ReadonlyMap<string, number>;
+  readonly written: readonly number[];
+  /** See TOLD_APART_WITHIN. Absent: there are none. */
+  readonly toldApart?: ReadonlyMap<number, { readonly names: readonly string[]; readonly isShown: boolean }>;
+}
 
 class Layouts {
   readonly #known = new Map<StructType, Layout>();
@@ -74,7 +92,13 @@ class Layouts {
   of(type: StructType): Layout {
     const known = this.#known.get(type);
     if (known) return known;
-    const layout: Layout = { places: new Map(type.fields.map(({ name }, place) => [name, place])), written: type.fields.flatMap((field, place) => (isWrittenAbsent(field) ? [place] : [])) };
+    const toldApart = type.fields.flatMap((field, place) => {
+      const within = `${type.name}.${field.name}`, names = TOLD_APART_WITHIN[within];
+      return names ? [[place, { names, isShown: within === SHOWN_WITHIN }] as const] : [];
+    });
+    const layout: Layout = {
+      places: new Map(type.fields.map(({ name }, place) => [name, place])), written: type.fields.flatMap((field, place) => (isWrittenAbsent(field) ? [place] : [])), ...(toldApart.length > 0 && { toldApart: new Map(toldApart) }),
+    };
     this.#known.set(type, layout);
     return layout;
   }
@@ -87,6 +111,19 @@ function isWrittenAbsent({ omitZero, omitEmpty, pointer, type }: FieldInfo): boo
   if (omitZero) return false;
   if (pointer) return !omitEmpty;
   return !omitEmpty || type.kind === "struct" || (type.kind === "special" && type.special !== "fieldsV1" && type.special !== "any");
+}
+
+/** Those of `names` that `sent` has empty are so in `struct`, too, unless they go. Whether there are any. */
+function keepEmpty(names: readonly string[], sent: unknown, struct: JsonValue | undefined, go: boolean): boolean {
+  if (typeof sent !== "object" || sent === null || struct === undefined) return false;
+  let found = false;
+  for (const name of names) {
+    const value = (sent as JsonObject)[name];
+    if (typeof value !== "object" || value === null || !isEmptyObject(value)) continue;
+    found = true;
+    if (!go) (struct as JsonObject)[name] ??= value;
+  }
+  return found;
 }
 
 /** Nearly always they are in order already. */
@@ -114,7 +151,7 @@ class Walk {
   /** What `value` has from `known` as it is stays so; `deep`: so does what its structs have. */
   struct(type: StructType, value: unknown, known?: unknown, deep = false): JsonObject {
     const source = this.#objectOf(value);
-    const { places, written } = layouts.of(type);
+    const { places, written, toldApart } = layouts.of(type);
     const given: number[] = [];
     let last = -1;
     let ordered = true;
@@ -140,6 +177,8 @@ class Walk {
       const result = raw === before ? before as JsonValue : this.#present(type, field, raw, deep ? before : undefined);
       if (this.#isRespelled) this.#note(out);
       if (result !== undefined) out[field.name] = result;
+      const within = toldApart?.get(place);
+      if (within && keepEmpty(within.names, raw, result, within.isShown && this.#form === "stored") && within.isShown) this.forgot = true;
     }
     for (; next < written.length; next++) this.#fill(out, type.fields[written[next]!]!);
     return out;

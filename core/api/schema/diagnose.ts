@@ -218,8 +218,11 @@ function embeddings(type: StructType, field: FieldInfo): readonly string[] {
 
 function described(node: JsonNode): string { return node.kind; }
 
+/** With a sign. More are no number of 64 bits, and a row of a million would take long to become one. */
+const DIGITS_MAX = 20;
+
 function fitsInteger(text: string, max: bigint): boolean {
-  if (!/^-?\d+$/.test(text)) return false;
+  if (text.length > DIGITS_MAX || !/^-?\d+$/.test(text)) return false;
   const value = BigInt(text);
   return value <= max && value >= -max - 1n;
 }

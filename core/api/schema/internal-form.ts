@@ -6,6 +6,7 @@
  * Source: kubernetes v1.36 pkg/apis/<group>/types.go, which have no JSON names, and the order of the versioned types
  */
 import type { JsonObject, JsonValue } from "../codec/json-document.ts";
+import { canonical } from "./canonical.ts";
 import { builtInFacts, type FieldInfo, type StructType, type Type } from "./facts.ts";
 
 /** Where Go's name is not JSON's with a capital: of a field of any type, or of one type's. */
@@ -61,7 +62,7 @@ function ofStruct(type: StructType, value: Fields, room: Room): JsonObject {
 }
 
 function entriesOf(type: StructType, field: FieldInfo, value: Fields, room: Room): readonly (readonly [string, JsonValue])[] {
-  if (field.type.kind === "struct" && field.type.name === OBJECT_META) return Object.entries((value[field.name] ?? {}) as JsonObject); // a part of the struct itself, with JSON's names
+  if (field.type.kind === "struct" && field.type.name === OBJECT_META) return Object.entries(ofMeta(field.type, value[field.name] ?? {})); // a part of the struct itself, with JSON's names
   const form = value[field.name] === undefined ? zeroOf(type, field, room) : ofType(field.type, value[field.name], room);
   return [[goNameOf(type, field), placeOf(type, field) === SECURITY ? withHost(type, value, form, room) : form]];
 }
@@ -92,11 +93,16 @@ function goNameOf(struct: StructType, field: FieldInfo): string {
 function ofType(type: Type, value: unknown, room: Room): JsonValue {
   if (value === null || typeof value !== "object") return value as JsonValue;
   switch (type.kind) {
-    case "struct": return type.name.startsWith(META) ? value as JsonValue : ofStruct(type, value as Fields, room);
+    case "struct": return type.name.startsWith(META) ? ofMeta(type, value) : ofStruct(type, value as Fields, room);
     case "list": return (value as readonly unknown[]).map((item) => ofType(type.items, item, room));
     case "map": return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, ofType(type.values, item, room)]));
     default: return value as JsonValue;
   }
+}
+
+/** As JSON has it: without lists that are empty. */
+function ofMeta(type: StructType, value: object): JsonObject {
+  return Object.fromEntries(Object.entries(canonical(type, value).object).filter(([name]) => Object.hasOwn(value, name)));
 }
 
 function zeroOf(struct: StructType, field: FieldInfo, room: Room): JsonValue {

@@ -31,8 +31,13 @@ export function checkClaimTypes(claims: Claims): void {
   }
 }
 
-/** Of a date that was found to be one; 0: there is none. */
-export function secondsOf(date: unknown): number { return Math.trunc(Number(date ?? 0)); }
+const INT64_MIN = -(2 ** 63);
+
+/** Of a date that was found to be one; 0: there is none. What is no time of Go's is the first there is: a token that never expires is expired. */
+export function secondsOf(date: unknown): number {
+  const seconds = Math.trunc(Number(date ?? 0));
+  return Math.abs(seconds) < -INT64_MIN ? seconds : INT64_MIN;
+}
 
 function text(value: unknown, name: string, struct = "idToken"): void { if (value !== null && typeof value !== "string") throw wrong(value, name, "string", struct); }
 

@@ -54,12 +54,13 @@ interface How { readonly key?: KeyObject; readonly alg?: string; readonly kid?: 
 
 function token(claims: object, { key, alg = "RS256", kid = "r1", saltLength }: How = {}): string { return shown({ alg, ...(kid === "" ? {} : { kid }) }, claims, { key, saltLength }); }
 
-function shown(header: { readonly alg: string; readonly kid?: unknown; readonly crit?: unknown }, claims: object, { key = rsa, saltLength = constants.RSA_PSS_SALTLEN_DIGEST }: { readonly key?: KeyObject | undefined; readonly saltLength?: number | undefined } = {}): string {
+function shown(header: { readonly alg: string; readonly kid?: unknown; readonly crit?: unknown; readonly b64?: unknown }, claims: object, { key = rsa, saltLength = constants.RSA_PSS_SALTLEN_DIGEST }: { readonly key?: KeyObject | undefined; readonly saltLength?: number | undefined } = {}): string {
   const { alg } = header;
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const signed = `${part(header)}.${part({ iss: url, aud: "me", sub: "jane", exp: Math.floor(Date.now() / 1000) + 600, ...claims })}`;
+  const payload = { iss: url, aud: "me", sub: "jane", exp: Math.floor(Date.now() / 1000) + 600, ...claims };
+  const signed = `${part(header)}.${header.b64 === false ? JSON.stringify(payload) : part(payload)}`;
   const options = alg.startsWith("ES") ? { key, dsaEncoding: "ieee-p1363" as const } : alg.startsWith("PS") ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength } : { key };
-  return `${signed}.${sign("sha256", Buffer.from(signed), options).toString("base64url")}`;
+  return `${part(header)}.${part(payload)}.${sign("sha256", Buffer.from(signed), options).toString("base64url")}`;
 }
 
 const read = (jwt: object[], rest: object = {}) => authenticationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthenticationConfiguration", jwt, ...rest }), { disallowedIssuers: ["https://kubernetes.default.svc"] });
@@ -127,6 +128,7 @@ describe("tokens", () => {
 
   test.each<[string, () => string, RegExp]>([
     ["never to expire", () => token({ exp: "1e400" }), /^oidc: verify token: oidc: failed to unmarshal claims: strconv.ParseFloat: parsing "1e400": value out of range/],
+    ["to expire after all times", () => token({ exp: 1e300 }), /^oidc: verify token: oidc: token is expired/],
     ["expired", () => token({ exp: 1 }), /^oidc: verify token: oidc: token is expired \(Token Expiry: 1970/],
     ["for others", () => token({ aud: ["you"] }), /expected audience "me" got \["you"\]/],
     ["not yet good", () => token({ nbf: Date.now() / 1000 + 3_000 }), /before the nbf/],
@@ -134,6 +136,9 @@ describe("tokens", () => {
     ["a key of another kind", () => token({}, { key: ec, alg: "ES256", kid: "r1" }), /failed to verify signature/],
     ["a weak algorithm", () => token({}, { alg: "HS256" }), /id token signed with unsupported algorithm, expected \["ES256" .* got "HS256"/],
     ["more to it than we know of", () => shown({ alg: "RS256", kid: "r1", crit: ["exp"] }, {}), /failed to verify signature/],
+    ["more to it in no list", () => shown({ alg: "RS256", kid: "r1", crit: "b64" }, {}), /failed to verify signature/],
+    ["signed as it is sent, and not saying so", () => shown({ alg: "RS256", kid: "r1" }, {}).replace(/^[^.]*/, Buffer.from(JSON.stringify({ alg: "RS256", kid: "r1", b64: false })).toString("base64url")), /failed to verify signature/],
+    ["signed as nobody can tell", () => shown({ alg: "RS256", kid: "r1", b64: "no" }, {}), /failed to verify signature/],
     ["a header that is none", () => `${Buffer.from("hello").toString("base64url")}.${token({}).split(".")[1]}.x`, /^oidc: verify token: oidc: malformed jwt: illegal base64 data at input byte 0$/],
     ["no JSON", () => `${Buffer.from("hello").toString("base64url")}.${token({}).split(".")[1]}.`, /^oidc: verify token: oidc: malformed jwt: invalid character 'h' looking for beginning of value$/],
     ["a key by number", () => shown({ alg: "RS256", kid: 5 }, {}), /malformed jwt: failed to unmarshal key ID: json: cannot unmarshal number into Go value of type string: "5"$/],
@@ -143,6 +148,16 @@ describe("tokens", () => {
     ["exp", () => token({ exp: "soon" }), /invalid number literal, trying to unmarshal "\\"soon\\"" into Number$/],
     ["sources", () => token({ _claim_names: { groups: "a" }, _claim_sources: { a: 1 } }), /idToken._claim_sources of type oidc.claimSource$/],
   ])("%s: refused", async (_name, make, told) => expect(await who(make(), one())).toMatch(told));
+
+  test.each([{ crit: [] }, { crit: null }, { crit: ["b64"] }, { b64: null }, { b64: true }, { b64: false }, { crit: ["b64"], b64: false }])("a token whose header says %j is one", async (more) => {
+    expect(await who(shown({ alg: "RS256", kid: "r1", ...more }, {}), one())).toMatch(/^x:jane /);
+  });
+
+  test("for others than this server nobody looks at a token", async () => {
+    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock, log: silentLog });
+    expect(await tokens.authenticateToken(token({ exp: 1 }), ["vault"], signal)).toBeUndefined();
+    expect((await tokens.authenticateToken(token({}), ["vault", "api"], signal))?.audiences).toEqual(["api"]);
+  });
 
   test("groups that stand elsewhere are fetched, with what the token says to show, and believed as far as the token there", async () => {
     const configuration = one({ claimMappings: { username: { claim: "sub", prefix: "" }, groups: { claim: "groups", prefix: "g:" } } });

@@ -10,7 +10,7 @@ import { goQuote } from "../../api/meta/go-quote.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Log } from "../../observe/log.ts";
 import { refuse } from "../authn.ts";
-import { audienceAgnostic, type TokenAuthenticator } from "../bearer-token.ts";
+import { audienceAgnostic, isForApi, type TokenAuthenticator } from "../bearer-token.ts";
 import { userOf } from "./claims.ts";
 import type { JwtAuthenticator } from "./configuration.ts";
 import { distributedClaims } from "./distributed-claims.ts";
@@ -37,7 +37,7 @@ export function oidcTokens({ configuration, apiAudiences, clock, log, meter }: O
   let told: unknown; // once for each time it was asked, however many tokens are shown meanwhile
   return {
     async authenticateToken(token, wanted, signal) {
-      if (untrustedIssuer(token) !== url) return undefined; // somebody else's
+      if (!isForApi(apiAudiences, wanted) || untrustedIssuer(token) !== url) return undefined; // somebody else's
       const startMs = clock.uptimeMs();
       const tell = (failed: boolean): void => meter?.authenticated(url, { ms: clock.uptimeMs() - startMs, failed });
       try {

@@ -15,7 +15,7 @@ export interface SignedToken {
   /** Its header says that there is more to it than we know of. */
   readonly isSpecial: boolean;
   readonly payload: string;
-  readonly signed: string;
+  readonly signed: Uint8Array;
   readonly signature: Uint8Array;
 }
 
@@ -41,10 +41,23 @@ export function parseSigned(token: string): SignedToken {
   for (const part of parts) if (illegalAt(part) >= 0) throw malformed(`illegal base64 data at input byte ${illegalAt(part)}`);
   const [header = "", payload = "", signature = ""] = parts;
   const fields = headerOf(Buffer.from(header, "base64url").toString());
+  const content = Buffer.from(payload, "base64url");
+  const encodes = encodesPayload(fields);
   return {
-    algorithm: textOf(fields, "alg", "algorithm"), keyId: textOf(fields, "kid", "key ID"), isSpecial: fields.has("crit"),
-    payload: Buffer.from(payload, "base64url").toString(), signed: `${header}.${payload}`, signature: Buffer.from(signature, "base64url"),
+    algorithm: textOf(fields, "alg", "algorithm"), keyId: textOf(fields, "kid", "key ID"), isSpecial: encodes === undefined || !isAllKnown(fields.get("crit")),
+    payload: content.toString(), signed: Buffer.concat([Buffer.from(`${header}.`), encodes === false ? content : Buffer.from(payload)]), signature: Buffer.from(signature, "base64url"),
   };
+}
+
+/** Whether the payload is signed as it is sent, or as it was before it was encoded (RFC 7797). Undefined: its header does not say either. */
+function encodesPayload(fields: ReadonlyMap<string, JsonNode>): boolean | undefined {
+  const node = fields.get("b64") ?? { kind: "null" };
+  return node.kind === "null" ? true : node.kind === "bool" ? node.value : undefined;
+}
+
+/** Of what must be understood: it is known but for what the payload is signed as. */
+function isAllKnown(critical: JsonNode = { kind: "null" }): boolean {
+  return critical.kind === "null" || (critical.kind === "array" && critical.items.every((one) => one.kind === "string" && one.value === "b64"));
 }
 
 function headerOf(text: string): ReadonlyMap<string, JsonNode> {

@@ -54,7 +54,7 @@ function holds({ algorithm, isSpecial, signed, signature }: SignedToken, key: Ke
   const { hash, type, pss, curve } = ALGORITHMS[algorithm]!;
   if (isSpecial || key.asymmetricKeyType !== type || (curve !== undefined && key.asymmetricKeyDetails?.namedCurve !== curve)) return false;
   const how = type === "ec" ? { key, dsaEncoding: "ieee-p1363" as const } : pss ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_AUTO } : { key };
-  return verify(hash, Buffer.from(signed), how, signature);
+  return verify(hash, signed, how, signature);
 }
 
 function list(values: readonly string[]): string { return `[${values.map(goQuote).join(" ")}]`; }

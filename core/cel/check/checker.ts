@@ -12,7 +12,7 @@ import type { Issue } from "../syntax/source.ts";
 import { typeOf } from "../value/value.ts";
 import type { Environment, FunctionDeclaration } from "./declarations.ts";
 import { BOOL, DYN, ERROR, INT, formatArguments, isDyn, isDynOrError, isOptional, listOf, mapOf, optionalOf, param, sameType, withoutOptional, type Type } from "./type.ts";
-import { assignable, mostGeneral, substitute, type Substitutions } from "./unify.ts";
+import { assignable, bounded, mostGeneral, substitute, type Substitutions, TypeTooLarge } from "./unify.ts";
 
 /** What a node refers to. */
 export type Reference = { readonly kind: "variable"; readonly name: string } | { readonly kind: "type"; readonly type: Type } | { readonly kind: "overloads"; readonly ids: readonly string[] };
@@ -36,14 +36,20 @@ class Checker {
   readonly #issues: Issue[] = [];
   /** Of comprehensions, innermost last. */
   readonly #scopes: ReadonlyMap<string, Type>[] = [];
-  #known: Substitutions = new Map();
+  readonly #known = new Map<string, Type>();
   #variables = 0;
 
   constructor(environment: Environment, places: ReadonlyMap<number, number>) { this.#environment = environment; this.#places = places; }
 
   check(expr: Expr): Checked {
-    const checked = this.#visit(expr);
-    for (const [id, type] of this.#types) this.#types.set(id, substitute(this.#known, type, "dyn"));
+    let checked = expr;
+    try {
+      checked = this.#visit(expr);
+      for (const [id, type] of this.#types) this.#types.set(id, substitute(this.#known, type, "dyn"));
+    } catch (error) {
+      if (!(error instanceof TypeTooLarge)) throw error;
+      this.#issues.push({ at: undefined, message: error.message });
+    }
     return { expr: checked, types: this.#types, references: this.#references, issues: this.#issues };
   }
 
@@ -144,9 +150,7 @@ class Checker {
     for (const overload of declared.overloads) {
       if (overload.method !== (call.target !== undefined)) continue;
       const fresh = this.#freshParameters([overload.result, ...overload.args]);
-      const known = assignable(types, overload.args.map((arg) => substitute(fresh, arg)), this.#known);
-      if (!known) continue;
-      this.#known = known;
+      if (!assignable(types, overload.args.map((arg) => substitute(fresh, arg)), this.#known)) continue;
       ids.push(overload.id);
       const returned = substitute(this.#known, substitute(fresh, overload.result));
       if (!result) result = returned;
@@ -273,17 +277,13 @@ class Checker {
     return expr;
   }
 
-  #assign(to: Type, from: Type): boolean {
-    const known = assignable([to], [from], this.#known);
-    if (known) this.#known = known;
-    return known !== undefined;
-  }
+  #assign(to: Type, from: Type): boolean { return assignable([to], [from], this.#known); }
 
   #variable(): Type { return param(`_var${this.#variables++}`); }
   #typeOf(expr: Expr): Type { return this.#types.get(expr.id) ?? ERROR; }
 
   #typed<E extends Expr>(expr: E, type: Type): E {
-    this.#types.set(expr.id, type);
+    this.#types.set(expr.id, bounded(type));
     return expr;
   }
 

@@ -15,9 +15,14 @@ export class Type {
   /** What type(x) is called at run time. */
   readonly name: string;
   readonly parameters: readonly Type[];
+  /** How many types it is made of. */
+  readonly parts: number;
   #text: string | undefined;
 
-  constructor(kind: Kind, name: string, parameters: readonly Type[] = []) { this.kind = kind; this.name = name; this.parameters = parameters; }
+  constructor(kind: Kind, name: string, parameters: readonly Type[] = []) {
+    this.kind = kind; this.name = name; this.parameters = parameters;
+    this.parts = parameters.reduce((sum, { parts }) => sum + parts, 1);
+  }
 
   /** As messages show it. Two types with the same text are the same type. */
   get text(): string { return (this.#text ??= formatType(this)); }

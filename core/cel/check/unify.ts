@@ -8,16 +8,44 @@ import { isDyn, isDynOrError, listOf, mapOf, opaque, sameType, typeOfType, DYN, 
 /** What type variables stand for, by their names. */
 export type Substitutions = ReadonlyMap<string, Type>;
 
-/** The substitutions under which values of the first types may stand where the second are asked for; undefined if there are none. */
-export function assignable(from: readonly Type[], to: readonly Type[], known: Substitutions): Substitutions | undefined {
-  const found = new Map(known);
-  return allAssignable(found, from, to) ? found : undefined;
+/** Whether values of the first types may stand where the second are asked for. What variables stand for then is added to what is `known`, of which there may be as much as the expression is long. */
+export function assignable(from: readonly Type[], to: readonly Type[], known: Map<string, Type>): boolean {
+  const found = new Found(known);
+  const isAssignable = allAssignable(found, from, to);
+  if (isAssignable) found.keep();
+  return isAssignable;
+}
+
+/** What is known, with what a trial has added to it. */
+class Found {
+  readonly #known: Map<string, Type>;
+  readonly #added = new Map<string, Type>();
+
+  constructor(known: Map<string, Type>) { this.#known = known; }
+
+  get(name: string): Type | undefined { return this.#added.get(name) ?? this.#known.get(name); }
+  set(name: string, type: Type): void { this.#added.set(name, type); }
+  keep(): void { for (const [name, type] of this.#added) this.#known.set(name, type); }
 }
 
 /** The more general of two types of which one may stand for the other. */
 export function mostGeneral(a: Type, b: Type): Type { return isAsGeneral(a, b) ? a : b; }
 
-/** `open`: what variables that stand for nothing become. */
+/** More than what is nested as deep as an expression may be has. */
+const PARTS_MAX = 512;
+
+export class TypeTooLarge extends Error {
+  override readonly name = "TypeTooLarge";
+  constructor() { super(`type size exceeds limit: ${PARTS_MAX}`); }
+}
+
+/** Throws TypeTooLarge: in `[1].map(x, {x: x}).map(x, {x: x})` and so on each type has twice as many parts as the one before. */
+export function bounded(type: Type): Type {
+  if (type.parts > PARTS_MAX) throw new TypeTooLarge();
+  return type;
+}
+
+/** `open`: what variables that stand for nothing become. Throws TypeTooLarge. */
 export function substitute(known: Substitutions, type: Type, open: "dyn" | "kept" = "kept"): Type {
   const found = known.get(type.text);
   if (found) return substitute(known, found, open);
@@ -25,10 +53,10 @@ export function substitute(known: Substitutions, type: Type, open: "dyn" | "kept
   if (type.parameters.length === 0) return type;
   const parameters = type.parameters.map((parameter) => substitute(known, parameter, open));
   switch (type.kind) {
-    case "list": return listOf(parameters[0]!);
-    case "map": return mapOf(parameters[0]!, parameters[1]!);
-    case "type": return typeOfType(parameters[0]!);
-    default: return opaque(type.name, ...parameters);
+    case "list": return bounded(listOf(parameters[0]!));
+    case "map": return bounded(mapOf(parameters[0]!, parameters[1]!));
+    case "type": return bounded(typeOfType(parameters[0]!));
+    default: return bounded(opaque(type.name, ...parameters));
   }
 }
 
@@ -43,11 +71,11 @@ function isAsGeneral(a: Type, b: Type): boolean {
   }
 }
 
-function allAssignable(found: Map<string, Type>, a: readonly Type[], b: readonly Type[]): boolean {
+function allAssignable(found: Found, a: readonly Type[], b: readonly Type[]): boolean {
   return a.length === b.length && a.every((type, i) => isAssignable(found, type, b[i]!));
 }
 
-function isAssignable(found: Map<string, Type>, a: Type, b: Type): boolean {
+function isAssignable(found: Found, a: Type, b: Type): boolean {
   if (b.kind === "param") {
     const { valid, known } = standsFor(found, a, b);
     if (valid) return true;
@@ -65,7 +93,7 @@ function isAssignable(found: Map<string, Type>, a: Type, b: Type): boolean {
 }
 
 /** Lets `variable` stand for `type`, if it may. */
-function standsFor(found: Map<string, Type>, type: Type, variable: Type): { readonly valid: boolean; readonly known: boolean } {
+function standsFor(found: Found, type: Type, variable: Type): { readonly valid: boolean; readonly known: boolean } {
   if (sameType(type, variable)) return { valid: true, known: true };
   const before = found.get(variable.text);
   if (before) {
@@ -80,7 +108,7 @@ function standsFor(found: Map<string, Type>, type: Type, variable: Type): { read
   return { valid: true, known: false };
 }
 
-function isWithin(found: Substitutions, variable: Type, type: Type): boolean {
+function isWithin(found: Found, variable: Type, type: Type): boolean {
   if (sameType(variable, type)) return true;
   if (type.kind === "param") {
     const known = found.get(type.text);

@@ -4,11 +4,20 @@
  * Source: cel-go interpreter/runtimecost.go; kubernetes v1.36 apiserver/pkg/cel/library/cost.go (CallCost)
  */
 import type { Overload } from "../check/declarations.ts";
-import { sizeOf, type Value } from "../value/value.ts";
-import { Optional } from "../value/value.ts";
+import { nestedWeight, Optional, sizeOf, type Value } from "../value/value.ts";
 import { libraryCost } from "./library-cost.ts";
 import { COMPARES_STRINGS, REGEX_FACTOR, STRING_FACTOR } from "./factors.ts";
 const READS_FIRST = new Set(["starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"]);
+
+/** Those that look at all that is within what they are given. */
+const LOOKS_WITHIN: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in", "distinct", "flatten", "format", "indexOf", "lastIndexOf", "sets.contains", "sets.equivalent", "sets.intersects"]);
+const WITHIN_FREE = 2000, WITHIN_FACTOR = 0.01;
+
+/** Before a call. Upstream asks how many elements a list has, however large they are; of many that a few lists within lists make of themselves it would go through all, for nothing. */
+export function costWithin(name: string, args: readonly Value[]): number {
+  if (!LOOKS_WITHIN.has(name)) return 0;
+  return args.reduce<number>((sum, arg) => sum + Math.floor(Math.max(0, nestedWeight(arg) - WITHIN_FREE) * WITHIN_FACTOR), 0);
+}
 
 /** `overload`: undefined if it was not known before the call. */
 export function actualCost(name: string, overload: Overload | undefined, { args, result }: { readonly args: readonly Value[]; readonly result: Value }): number {

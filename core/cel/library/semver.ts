@@ -1,5 +1,6 @@
 /** Versions: semver("1.2.3").isLessThan(semver("1.3.0")). Source: kubernetes v1.36 apiserver/pkg/cel/library/semverlib.go; blang/semver */
 import { byteLength } from "../../api/meta/byte-length.ts";
+import { bounded64 } from "../../api/meta/go-integer.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, INT, STRING, struct } from "../check/type.ts";
@@ -7,7 +8,6 @@ import { compareStrings, EvalError, isError, noSuchOverload, Opaque, type Value 
 
 const SEMVER_TYPE = struct("kubernetes.Semver");
 const S = SEMVER_TYPE;
-const UINT64_MAX = 2n ** 64n - 1n;
 
 export class Semver extends Opaque {
   override readonly type = SEMVER_TYPE;
@@ -90,8 +90,7 @@ function number(name: string, digits: string): bigint | EvalError {
 
 function unsigned(digits: string): bigint | EvalError {
   if (digits === "") return new EvalError('strconv.ParseUint: parsing "": invalid syntax');
-  const value = BigInt(digits);
-  return value > UINT64_MAX ? new EvalError(`strconv.ParseUint: parsing ${goQuote(digits)}: value out of range`) : value;
+  return bounded64(digits) ?? new EvalError(`strconv.ParseUint: parsing ${goQuote(digits)}: value out of range`);
 }
 
 function prereleasePart(part: string): string | bigint | EvalError {

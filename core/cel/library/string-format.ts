@@ -6,6 +6,7 @@
  * Source: cel-go ext/formatting.go
  */
 import { compareText } from "../../api/meta/compare-text.ts";
+import { bounded64 } from "../../api/meta/go-integer.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { ERROR, type Kind, type Type } from "../check/type.ts";
 import type { Checked } from "../check/checker.ts";
@@ -14,7 +15,7 @@ import { toDouble, toText } from "../value/convert.ts";
 import { Duration, EvalError, isError, List, Mapping, Timestamp, typeOf, Uint, type Value } from "../value/value.ts";
 
 const PRECISION = 6;
-const INT_MAX = 2n ** 63n - 1n;
+const INT_MAX = 2n ** 63n - 1n, LARGEST = 2n ** 64n - 1n;
 /** A larger one is not read. Source: golang.org/x/text/internal/format parser.go */
 const PRECISION_MAX = 10_000_009;
 const UNREAD = "%!(NOVERB)";
@@ -109,7 +110,7 @@ function clauseAt(rest: string): { readonly clause: Clause; readonly length: num
   const length = precision?.[0].length ?? 0;
   const parsing = (message: string): FormatError => new FormatError(`could not parse formatting clause: ${message}`);
   if (precision && length >= rest.length) throw parsing("error while parsing precision: could not find end of precision specifier");
-  const unread = precision?.[1] === "" ? "invalid syntax" : BigInt(precision?.[1] ?? 0) > INT_MAX ? "value out of range" : undefined;
+  const unread = precision?.[1] === "" ? "invalid syntax" : (bounded64(precision?.[1] ?? "0") ?? LARGEST) > INT_MAX ? "value out of range" : undefined;
   if (unread) throw parsing(`error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "${precision![1]}": ${unread}`);
   const letter = rest[length]!;
   if (!Object.hasOwn(CLAUSES, letter)) throw parsing(`unrecognized formatting clause "${firstByte(rest.slice(length))}"`);

@@ -1,16 +1,10 @@
 /** What names stand for while an expression is evaluated, and what that has cost so far. */
-import type { Value } from "../value/value.ts";
+import { CostExceeded, type Value } from "../value/value.ts";
 
 export interface Scope {
   /** Undefined: there is no such name. */
   resolve(name: string): Value | undefined;
   readonly meter: Meter;
-}
-
-/** The expression has cost more than it may. */
-export class CostExceeded extends Error {
-  override readonly name = "CostExceeded";
-  constructor() { super("operation cancelled: actual cost limit exceeded"); }
 }
 
 export class Meter {

@@ -36,13 +36,14 @@ const BYTES_PER_CHARACTER = 4;
 const [DURATION_LENGTH, TIME_LENGTH, DATE_LENGTH] = [32, 32, 12];
 const [MIN_STRING, MIN_DURATION, MIN_DATE, MIN_TIME, MIN_BOOL, MIN_AGGREGATE] = [2, 3, 12, 21, 4, 2];
 
-const SCALARS: Readonly<Record<string, DeclaredType>> = {
-  boolean: { type: BOOL, maxElements: 0, minSize: MIN_BOOL }, number: { type: DOUBLE, maxElements: 0, minSize: 1 }, integer: { type: INT, maxElements: 0, minSize: 1 },
-};
-const FORMATS: Readonly<Record<string, DeclaredType>> = {
-  duration: { type: DURATION, maxElements: DURATION_LENGTH, minSize: MIN_DURATION }, date: { type: TIMESTAMP, maxElements: DATE_LENGTH, minSize: MIN_DATE },
-  "date-time": { type: TIMESTAMP, maxElements: TIME_LENGTH, minSize: MIN_TIME },
-};
+const SCALARS: ReadonlyMap<string, DeclaredType> = new Map([
+  ["boolean", { type: BOOL, maxElements: 0, minSize: MIN_BOOL }], ["number", { type: DOUBLE, maxElements: 0, minSize: 1 }], ["integer", { type: INT, maxElements: 0, minSize: 1 }],
+]);
+/** Those that are known: one may be called anything. */
+const FORMATS: ReadonlyMap<string, DeclaredType> = new Map([
+  ["duration", { type: DURATION, maxElements: DURATION_LENGTH, minSize: MIN_DURATION }], ["date", { type: TIMESTAMP, maxElements: DATE_LENGTH, minSize: MIN_DATE }],
+  ["date-time", { type: TIMESTAMP, maxElements: TIME_LENGTH, minSize: MIN_TIME }],
+]);
 const TEXT: JsonSchema = { type: "string" };
 const OBJECT_META: JsonSchema = { type: "object", properties: { name: TEXT, generateName: TEXT } };
 
@@ -69,7 +70,7 @@ export function declaredType(schema: JsonSchema, { root = false, name = "selfTyp
     case "array": return listType(described, name);
     case "object": return additionalOf(described) ? mapType(described, name) : objectType(described, name);
     case "string": return stringType(described);
-    default: return SCALARS[described.type ?? ""];
+    default: return SCALARS.get(described.type ?? "");
   }
 }
 
@@ -104,7 +105,7 @@ function objectType(schema: JsonSchema, name: string): DeclaredType {
 }
 
 function stringType(schema: JsonSchema): DeclaredType {
-  const format = FORMATS[schema.format ?? ""];
+  const format = FORMATS.get(schema.format ?? "");
   if (format) return format;
   if (schema.format === "byte") return { type: BYTES, maxElements: schema.maxLength === undefined ? LENGTH_MAX : elementsOf(schema.maxLength), minSize: MIN_STRING };
   return { type: STRING, maxElements: lengthOf(schema), minSize: MIN_STRING };

@@ -166,8 +166,14 @@ class SetList extends SchemaList {
   }
   override plus(other: Value): Value {
     if (!(other instanceof List)) return noSuchOverload(other);
-    const byKey = new Map([...this.json, ...elementsOf(other)].toReversed().map((element) => [keyOf(element), element]));
-    return new SetList([...this.json, ...[...byKey].toReversed().filter(([key]) => !this.json.some((own) => keyOf(own) === key)).map(([, element]) => element)], this.items);
+    const known = new Set(this.json.map(keyOf)), added: unknown[] = [];
+    for (const element of elementsOf(other)) {
+      const key = keyOf(element);
+      if (known.has(key)) continue;
+      known.add(key);
+      added.push(element);
+    }
+    return new SetList([...this.json, ...added], this.items);
   }
 }
 

@@ -24,6 +24,8 @@ export interface Parsed {
 
 const DEPTH_MAX = 250;
 const POINTS_MAX = 100_000;
+/** A text has fewer nodes than characters, but for macros that copy what they are called on: each of `x.optMap(y, y).optMap(y, y)` and so on makes twice as many as the one before. */
+const NODES_MIN = 1000, NODES_FOR_POINT = 8;
 const [INT_MIN, INT_MAX, UINT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n, 2n ** 64n - 1n];
 
 const RESERVED = new Set(["as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop", "package", "namespace", "null", "return", "true", "var", "void", "while"]);
@@ -41,7 +43,7 @@ export function parse(text: string, macros: readonly Macro[]): Parsed {
   const points = countPoints(text);
   if (points > POINTS_MAX) return { expr: undefined, places: new Map(), issues: [{ at: undefined, message: `expression code point size exceeds limit: size: ${points}, limit ${POINTS_MAX}` }] };
   const { tokens, broken, issues } = tokensOf(text);
-  return new Parser(text, new TokenReader(tokens, issues as Issue[]), { macros, broken, issues: issues as Issue[] }).parse();
+  return new Parser(text, new TokenReader(tokens, issues as Issue[]), { macros, broken, nodesMax: NODES_MIN + NODES_FOR_POINT * points, issues: issues as Issue[] }).parse();
 }
 
 function countPoints(text: string): number {
@@ -52,12 +54,13 @@ function countPoints(text: string): number {
 
 type Rule = "expr" | "relation" | "calc" | "member";
 
-class TooDeep extends Error { override readonly name = "TooDeep"; }
+class OverLimit extends Error { override readonly name = "OverLimit"; }
 
 class Parser {
   readonly #text: string;
   readonly #tokens: TokenReader;
   readonly #broken: readonly Span[];
+  readonly #nodesMax: number;
   readonly #macros: ReadonlyMap<string, Macro>;
   readonly #issues: Issue[];
   readonly #places = new Map<number, number>();
@@ -69,8 +72,8 @@ class Parser {
   /** How many parentheses, lists, maps and arguments of functions stand around. */
   #nesting = 0;
 
-  constructor(text: string, tokens: TokenReader, { macros, broken, issues }: { readonly macros: readonly Macro[]; readonly broken: readonly Span[]; readonly issues: Issue[] }) {
-    this.#text = text; this.#tokens = tokens; this.#broken = broken; this.#issues = issues;
+  constructor(text: string, tokens: TokenReader, { macros, broken, nodesMax, issues }: { readonly macros: readonly Macro[]; readonly broken: readonly Span[]; readonly nodesMax: number; readonly issues: Issue[] }) {
+    this.#text = text; this.#tokens = tokens; this.#broken = broken; this.#nodesMax = nodesMax; this.#issues = issues;
     this.#macros = new Map(macros.map((macro) => [macroKey(macro.name, macro.args, macro.method), macro]));
   }
 
@@ -80,7 +83,7 @@ class Parser {
       this.#tokens.expect(EOF);
       return { expr, places: this.#places, issues: this.#issues };
     } catch (error) {
-      if (error instanceof TooDeep) this.#issues.push({ at: undefined, message: error.message });
+      if (error instanceof OverLimit) this.#issues.push({ at: undefined, message: error.message });
       else if (!(error instanceof Unreadable)) throw error;
       return { expr: undefined, places: this.#places, issues: this.#issues };
     }
@@ -88,7 +91,7 @@ class Parser {
 
   /** Reads one `rule` deeper. */
   #deeper<T>(rule: Rule, read: () => T): T {
-    if (++this.#ruleDepths[rule] > DEPTH_MAX) throw new TooDeep(`expression recursion limit exceeded: ${DEPTH_MAX}`);
+    if (++this.#ruleDepths[rule] > DEPTH_MAX) throw new OverLimit(`expression recursion limit exceeded: ${DEPTH_MAX}`);
     const result = read();
     this.#ruleDepths[rule]--;
     return result;
@@ -433,7 +436,7 @@ class Parser {
   /** `counted`: whether it adds to the depth that is limited. */
   #made<E extends Expr>(expr: E, counted: boolean): E {
     const depth = Math.max(0, ...childrenOf(expr).map((below) => this.#depths.get(below) ?? 0)) + (counted ? 1 : 0);
-    if (depth > DEPTH_MAX) throw new TooDeep("max recursion depth exceeded");
+    if (depth > DEPTH_MAX) throw new OverLimit("max recursion depth exceeded");
     this.#depths.set(expr, depth);
     return expr;
   }
@@ -444,6 +447,7 @@ class Parser {
   }
 
   #id(at: number): number {
+    if (this.#lastId >= this.#nodesMax) throw new OverLimit(`expression node count exceeds limit: ${this.#nodesMax}`);
     this.#places.set(++this.#lastId, at);
     return this.#lastId;
   }

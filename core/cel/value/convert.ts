@@ -5,6 +5,7 @@ import { parseDurationNs } from "../../api/meta/duration.ts";
 import { BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type } from "../check/type.ts";
 import { intOf, uintOf } from "./arithmetic.ts";
 import { goFixed, goFloat } from "../../api/meta/go-float.ts";
+import { bounded64, goInteger } from "../../api/meta/go-integer.ts";
 import { formatTimestamp, parseTimestamp, secondsOf, timestampOf, TIMESTAMP_OVERFLOW } from "./time.ts";
 import { Duration, EvalError, isNumber, Timestamp, typeOf, Uint, type Value } from "./value.ts";
 
@@ -19,10 +20,8 @@ export function toInt(value: Value): Value {
   if (typeof value === "number") return Number.isNaN(value) || value <= -INT_LIMIT || value >= INT_LIMIT ? new EvalError("integer overflow") : BigInt(Math.trunc(value));
   if (value instanceof Timestamp) return secondsOf(value.nanos);
   if (value instanceof Duration) return value.nanos;
-  if (typeof value === "string" && /^[+-]?\d+$/.test(value)) {
-    const whole = BigInt(value.replace("+", ""));
-    if (!(intOf(whole) instanceof EvalError)) return whole;
-  }
+  const whole = typeof value === "string" ? goInteger(value) : undefined;
+  if (whole !== undefined) return whole;
   return noConversion(value, INT);
 }
 
@@ -30,10 +29,8 @@ export function toUint(value: Value): Value {
   if (value instanceof Uint) return value;
   if (typeof value === "bigint") return uintOf(value);
   if (typeof value === "number") return Number.isNaN(value) || value < 0 || value >= UINT_LIMIT ? new EvalError("unsigned integer overflow") : new Uint(BigInt(Math.trunc(value)));
-  if (typeof value === "string" && /^\d+$/.test(value)) {
-    const whole = uintOf(BigInt(value));
-    if (!(whole instanceof EvalError)) return whole;
-  }
+  const whole = typeof value === "string" && /^\d+$/.test(value) ? bounded64(value) : undefined;
+  if (whole !== undefined) return new Uint(whole);
   return noConversion(value, UINT);
 }
 

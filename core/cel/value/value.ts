@@ -23,6 +23,12 @@ export class EvalError {
   constructor(message: string) { this.message = message; }
 }
 
+/** The expression has cost more than it may. */
+export class CostExceeded extends Error {
+  override readonly name = "CostExceeded";
+  constructor() { super("operation cancelled: actual cost limit exceeded"); }
+}
+
 export class Timestamp {
   /** Since 1970. */
   readonly nanos: bigint;
@@ -46,6 +52,8 @@ export abstract class List {
   abstract readonly size: number;
   /** Of an index that exists. */
   abstract at(index: number): Value;
+  /** Of how many values it is made, all the way down; of JSON what is further down does not count: there is no more of it than was sent. */
+  get weight(): number { return 1 + this.size; }
 
   *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
 
@@ -58,6 +66,11 @@ export abstract class List {
   /** Elements that cannot be compared count as equal. */
   equals(other: Value): boolean | EvalError {
     if (!(other instanceof List) || other.size !== this.size) return false;
+    if (other instanceof JoinedLists) {
+      let i = 0;
+      for (const element of other) if (equal(this.at(i++), element) === false) return false;
+      return true;
+    }
     for (let i = 0; i < this.size; i++) if (equal(this.at(i), other.at(i)) === false) return false;
     return true;
   }
@@ -65,6 +78,8 @@ export abstract class List {
 
 export abstract class Mapping {
   abstract readonly size: number;
+  /** As a list's; keys do not count. */
+  get weight(): number { return 1 + this.size; }
   abstract find(key: Value): Value | undefined;
   /** What `in` asks. */
   has(key: Value): boolean { return this.find(key) !== undefined; }
@@ -99,10 +114,39 @@ export abstract class Opaque {
   has(_name: string): boolean { return false; }
 }
 
+/** As many as an expression can make one by one, for what it may cost. Of `[1].map(x, [x, x]).map(x, [x, x])` and so on each list is made at once, and has twice as many as the one before. */
+const WEIGHT_MAX = 1_000_000;
+
+/** Throws CostExceeded. */
+function weightOf(parts: Iterable<Value>): number {
+  let sum = 1;
+  for (const part of parts) {
+    const value = within(part);
+    sum += value instanceof List || value instanceof Mapping ? value.weight : 1;
+  }
+  if (sum > WEIGHT_MAX) throw new CostExceeded();
+  return sum;
+}
+
+/** Of how many values it is made besides those that its size tells. */
+export function nestedWeight(value: Value): number {
+  const found = within(value);
+  return found instanceof List || found instanceof Mapping ? found.weight - 1 - found.size : 0;
+}
+
+/** What is in an optional, and in one in it. */
+function within(value: Value): Value | undefined {
+  let found: Value | undefined = value;
+  while (found instanceof Optional) found = found.value;
+  return found;
+}
+
 class ListOfValues extends List {
   readonly #values: readonly Value[];
-  constructor(values: readonly Value[]) { super(); this.#values = values; }
+  readonly #weight: number;
+  constructor(values: readonly Value[]) { super(); this.#values = values; this.#weight = weightOf(values); }
   override get size(): number { return this.#values.length; }
+  override get weight(): number { return this.#weight; }
   override at(index: number): Value { return this.#values[index]!; }
 }
 
@@ -111,26 +155,45 @@ export class JoinedLists extends List {
   readonly #first: List;
   readonly #second: List;
   override readonly size: number;
-  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; }
-  override at(index: number): Value { return index < this.#first.size ? this.#first.at(index) : this.#second.at(index - this.#first.size); }
+  readonly #weight: number;
+  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; this.#weight = weightOf([first, second]); }
+  override get weight(): number { return this.#weight; }
+  override at(index: number): Value {
+    let list: List = this, left = index;
+    while (list instanceof JoinedLists) {
+      const { size } = list.#first;
+      [list, left] = left < size ? [list.#first, left] : [list.#second, left - size];
+    }
+    return list.at(left);
+  }
   override *[Symbol.iterator](): Iterator<Value> {
-    yield* this.#first;
-    yield* this.#second;
+    const waiting: List[] = [this]; // of lists that were joined again and again each element would pass through all
+    for (let list = waiting.pop(); list; list = waiting.pop()) {
+      if (list instanceof JoinedLists) waiting.push(list.#second, list.#first);
+      else for (let i = 0; i < list.size; i++) yield list.at(i);
+    }
   }
   override equals(other: Value): boolean | EvalError {
     if (!(other instanceof List) || other.size !== this.size) return false;
-    const [own, theirs] = [[...this], [...other]];
-    const compared = own.map((element, i) => equal(element, theirs[i]!));
-    return !compared.includes(false) && (compared.find((one) => one instanceof EvalError) ?? true);
+    const theirs = other[Symbol.iterator]();
+    let error: EvalError | undefined;
+    for (const element of this) {
+      const compared = equal(element, theirs.next().value as Value);
+      if (compared === false) return false;
+      if (compared !== true) error ??= compared;
+    }
+    return error ?? true;
   }
 }
 
 /** By the keys as they were made: 1, 1u and 1.0 are three keys, but each finds the others' value where its own has none. */
 export class MapOfValues extends Mapping {
   readonly #entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>;
+  readonly #weight: number;
   /** `entries`: by identityOf. */
-  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
+  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; this.#weight = weightOf(entries.values().map(([, value]) => value)); }
   override get size(): number { return this.#entries.size; }
+  override get weight(): number { return this.#weight; }
   override find(key: Value): Value | undefined {
     for (const candidate of identitiesOf(key)) {
       const found = this.#entries.get(candidate);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Node, PersistentVolume, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
+import { statusError } from "../../api/meta/status-error.ts";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
@@ -57,6 +58,23 @@ test("who has the volume is told within the namespace only", () => {
     "exclusively attached to one node and can't be attached to another", "used by pod(s) a, b and 1 pod(s) in different namespaces", "used by 1 pod(s) in different namespaces",
   ]);
 });
+
+test("a volume whose attaching or detaching is refused keeps no other from its pods", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  api.fail = ({ method, path, body }) => {
+    const isRefused = (method === "POST" && JSON.stringify(body).includes("refused")) || (method === "DELETE" && path.includes(attachmentName("stuck", "d", "n")));
+    return isRefused && path.includes("/volumeattachments") ? statusError({ code: 403, reason: "Forbidden", message: "denied by policy" }) : undefined;
+  };
+  await client.resource(VOLUME_ATTACHMENTS).create(attachment("stuck") as never, call);
+  for (const name of ["a-refused", "b"]) {
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns" }, spec: { volumeName: name } } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { csi: { driver: "d", volumeHandle: name }, claimRef: { name, namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+  }
+  const volumes = ["a-refused", "b"].map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } }));
+  await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { containers: [], nodeName: "n", volumes } } as never, call);
+  await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n", ...LEFT_TO_US }, spec: {} } as never, call);
+  await eventually(() => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => spec.source.persistentVolumeName).sort().join(), (names) => names === "b,stuck");
+}));
 
 test("a volume is attached where its pod is, and taken off after it", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
   const { client } = api;

@@ -20,6 +20,7 @@ import { annotationsOf, keyOf, type NewObject, type ObjectKey, objectKey } from 
 import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
 import { sameValue } from "../conditions.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -87,9 +88,8 @@ export function attachDetachController({ client, informers, events, clock, metri
       if (node) await reportWith(node, plan.attached, disks, signal); // before the volume goes
       if (node && ofGone.get(key) === kept) ofGone.delete(key); // else it has gone meanwhile
       for (const name of disks.released) countForced(node, diskKey(key, name));
-      for (const one of plan.detach) await remove(one, node, signal);
-      for (const one of plan.attach) await make(one.volume, key, signal);
-      tell(plan, disks);
+      const changes = [...plan.detach.map((one) => () => remove(one, node, signal)), ...plan.attach.map((one) => () => make(one.volume, key, signal))];
+      await settleEach(changes, 1, (change) => change()).finally(() => tell(plan, disks)); // what is refused of one volume keeps no other from its pods
       if (disks.blocked.length > 0) waitingForDisks.add(key);
       else waitingForDisks.delete(key);
       waits.pendingOnes(key, plan.pending.map(({ attachment }) => attachment));

@@ -25,9 +25,9 @@ const DAY: Bounds = { min: 1, max: 31 };
 const MONTH: Bounds = { min: 1, max: 12, names: ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"] };
 const WEEKDAY: Bounds = { min: 0, max: 6, names: ["sun", "mon", "tue", "wed", "thu", "fri", "sat"] };
 
-const DESCRIPTORS: Readonly<Record<string, string>> = {
-  "@yearly": "0 0 1 1 *", "@annually": "0 0 1 1 *", "@monthly": "0 0 1 * *", "@weekly": "0 0 * * 0", "@daily": "0 0 * * *", "@midnight": "0 0 * * *", "@hourly": "0 * * * *",
-};
+const DESCRIPTORS: ReadonlyMap<string, string> = new Map([
+  ["@yearly", "0 0 1 1 *"], ["@annually", "0 0 1 1 *"], ["@monthly", "0 0 1 * *"], ["@weekly", "0 0 * * 0"], ["@daily", "0 0 * * *"], ["@midnight", "0 0 * * *"], ["@hourly", "0 * * * *"],
+]);
 const EVERY = "@every ";
 const MINUTE_MS = 60_000;
 const YEARS_MAX = 5;
@@ -38,8 +38,8 @@ export function parseSchedule(text: string, zone: Zone): Schedule {
   const where = named === null ? zone : zoneNamed(named[1] ?? "");
   const spec = (named?.[2] ?? text).trim();
   if (spec.startsWith(EVERY)) return every(Number(parseDurationNs(spec.slice(EVERY.length)) / 1_000_000n));
-  const fields = (DESCRIPTORS[spec] ?? spec).split(/\s+/);
-  if (spec.startsWith("@") && DESCRIPTORS[spec] === undefined) throw new Error(`unrecognized descriptor: ${spec}`);
+  const fields = (DESCRIPTORS.get(spec) ?? spec).split(/\s+/);
+  if (spec.startsWith("@") && !DESCRIPTORS.has(spec)) throw new Error(`unrecognized descriptor: ${spec}`);
   if (fields.length !== 5) throw new Error(`expected exactly 5 fields, found ${fields.length}: [${fields.join(" ")}]`);
   const [minute, hour, day, month, weekday] = [MINUTE, HOUR, DAY, MONTH, WEEKDAY].map((bounds, i) => parseField(fields[i] ?? "", bounds)) as [Field, Field, Field, Field, Field];
   return { next: (ms) => nextMatch(ms, where, { minute, hour, day, month, weekday }) };

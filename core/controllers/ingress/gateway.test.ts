@@ -4,6 +4,7 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
+import { statusError } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, SERVICES } from "../../client/resources.ts";
 import { gatewaySource } from "../../ingress/gateway-source.ts";
@@ -62,5 +63,26 @@ test("a route is told when its Service becomes another one's name, which no rout
     await eventually(told, (reason) => reason === "UnsupportedValue");
     await services.update({ ...alias, spec: { type: "ClusterIP" } }, call);
     await eventually(told, (reason) => reason === "ResolvedRefs");
+  }, { api });
+});
+
+test("a Gateway whose Service or status is refused keeps nothing from the others", async () => {
+  const api = fakeApi({ clock });
+  for (const ref of [GATEWAY_CLASSES, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS]) api.serve(ref as ResourceRef);
+  api.fail = ({ method, path }) => {
+    const isRefused = (method === "POST" && path === "/api/v1/namespaces/full/services") || (method === "PUT" && path.endsWith("/gateways/b/status"));
+    return isRefused ? statusError({ code: 403, reason: "Forbidden", message: "exceeded quota" }) : undefined;
+  };
+  await withControllers((deps) => {
+    const source = gatewaySource(deps.informers);
+    return [ingressController({ ...deps, gateways: source, reserved: [] }), gatewayController({ ...deps, clock, source, reserved: [] })];
+  }, async (_, call) => {
+    for (const [name, namespace] of [["a", "default"], ["b", "full"], ["c", "roomy"]] as const) { // each wants the port for itself
+      const one = gateway(name, [{ port: 8080 }]);
+      await api.client.resource(GATEWAYS).create({ ...one, metadata: { ...one.metadata, namespace } }, call);
+    }
+    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create(definition, call);
+    await eventually(() => api.all(SERVICES).map(({ metadata }) => metadata.namespace).sort().join(), (namespaces) => namespaces === "kube-system,roomy");
+    await eventually(() => api.all(GATEWAYS).filter(({ status }) => status?.conditions?.some(({ type }) => type === "Accepted")).map(({ metadata }) => metadata.name).sort().join(), (names) => names === "a,c");
   }, { api });
 });

@@ -23,6 +23,7 @@ import { grants } from "../../ingress/http-route-rules.ts";
 import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { keyPairProblem } from "../../ingress/key-pair.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
 import { type Controller, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { ReservedPort } from "../servicelb/plan.ts";
@@ -120,28 +121,30 @@ export function gatewayController({ client, informers, clock, source, reserved }
         portProblem: nodePortProblem(services, reserved), hasSecureIngress: [...ingresses.list()].some((one) => isSecure(one) && isOurIngress(one, classes)),
         serviceOf: (namespace, name) => services.get(objectKey(namespace, name)), certificateProblem, authorityProblem: authorityProblemOf, isGranted: grants(objects.grants),
       });
+      const writes: (() => Promise<void>)[] = [];
       for (const one of objects.classes)
         if (one.spec.controllerName === GATEWAY_CONTROLLER) {
           const accepted = condition("Accepted", parametersProblem(one.spec.parametersRef), { reason: "Accepted", message: "Handled by coracle", observedGeneration: one.metadata.generation ?? 0 });
-          await write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([accepted], one.status?.conditions), ...(knowsFeatures(objects.bundleVersion) && { supportedFeatures: SUPPORTED_FEATURES }) }, signal);
+          writes.push(() => write<GatewayClass>(classClient, one, { ...one.status, conditions: dated([accepted], one.status?.conditions), ...(knowsFeatures(objects.bundleVersion) && { supportedFeatures: SUPPORTED_FEATURES }) }, signal));
         }
       for (const gateway of objects.gateways) {
         const status = plan.gatewayStatus.get(keyOf(gateway));
         if (status)
-          await write<Gateway>(
+          writes.push(() => write<Gateway>(
             gatewayClient, gateway,
             {
               ...status, conditions: dated(status.conditions, gateway.status?.conditions),
               listeners: status.listeners.map((one): ListenerStatus => ({ ...one, conditions: dated(one.conditions, gateway.status?.listeners?.find(({ name }) => name === one.name)?.conditions) })),
             },
             signal,
-          );
+          ));
       }
-      for (const policy of objects.tlsPolicies) await writePolicy(policy, plan.policyStatus.get(policy) ?? [], signal);
-      for (const route of objects.routes) await writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal);
-      for (const route of objects.tlsRoutes) await writeRoute<TlsRoute>(tlsClient, route, plan.routeStatus.get(route) ?? [], signal);
-      for (const route of objects.tcpRoutes) await writeRoute<TcpRoute>(tcpClient, route, plan.routeStatus.get(route) ?? [], signal);
-      for (const route of objects.grpcRoutes) await writeRoute<GrpcRoute>(grpcClient, route, plan.routeStatus.get(route) ?? [], signal);
+      for (const policy of objects.tlsPolicies) writes.push(() => writePolicy(policy, plan.policyStatus.get(policy) ?? [], signal));
+      for (const route of objects.routes) writes.push(() => writeRoute<HttpRoute>(routeClient, route, plan.routeStatus.get(route) ?? [], signal));
+      for (const route of objects.tlsRoutes) writes.push(() => writeRoute<TlsRoute>(tlsClient, route, plan.routeStatus.get(route) ?? [], signal));
+      for (const route of objects.tcpRoutes) writes.push(() => writeRoute<TcpRoute>(tcpClient, route, plan.routeStatus.get(route) ?? [], signal));
+      for (const route of objects.grpcRoutes) writes.push(() => writeRoute<GrpcRoute>(grpcClient, route, plan.routeStatus.get(route) ?? [], signal));
+      await settleEach(writes, 1, (one) => one()); // what is refused of one, or has changed meanwhile, keeps nothing from the others
     },
   };
 }

@@ -6,7 +6,8 @@ import type { Node, Service } from "../../api/gen/core.v1.ts";
 import type { Ingress, IngressClass } from "../../api/gen/networking.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
-import { ingressController } from "./ingress.ts";
+import { GATEWAY_SERVICE_LABELS } from "../../ingress/gateway-fronts.ts";
+import { ingressController, noIngressController } from "./ingress.ts";
 import { holdsPorts, nodePortProblem } from "./node-ports.ts";
 import { ingressSlices, withPorts } from "./plan.ts";
 
@@ -67,6 +68,15 @@ test("the Service comes with the first Ingress of ours and goes with the last; i
     await ingresses.delete(ours, {}, call);
     await eventually(own, (found) => found === undefined);
   }));
+
+test("where nodes have no ingress any more its Services go, those of Gateways too, and others stay", async () => {
+  const api = fakeApi();
+  for (const [name, namespace, labels] of [["coracle-ingress", "kube-system", {}], ["of-a-gateway", "default", GATEWAY_SERVICE_LABELS], ["web", "default", {}]] as const)
+    await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name, namespace, labels }, spec: { type: "LoadBalancer", ports: [{ port: 80 }] } } as NewObject<Service>, new AbortController());
+  await withControllers((deps) => [noIngressController(deps)], async () => {
+    await eventually(() => api.all(SERVICES).map(({ metadata }) => metadata.name).join(), (names) => names === "web");
+  }, { api });
+});
 
 test("addresses that are published concern their Ingress alone; what is shared is looked at later, once for all that come meanwhile", () => {
   const ingresses = staticInformer<Ingress>(), none = staticInformer();

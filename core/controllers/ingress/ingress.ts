@@ -23,6 +23,7 @@ import { ourGateways } from "../../ingress/gateway.ts";
 import { doorsOf, isFrontService, ownServiceName, planFronts, type Protocol } from "../../ingress/gateway-fronts.ts";
 import type { GatewaySource } from "../../ingress/gateway-source.ts";
 import type { Gateway } from "../../ingress/gateway-types.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
 import { type Controller, delayed, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { ReservedPort } from "../servicelb/plan.ts";
@@ -58,11 +59,15 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
   async function ensureServices(signal: AbortSignal): Promise<void> {
     const all = gatewaysOfOurs(), { shared, own } = planFronts(all, { portProblem: nodePortProblem(services, reserved), hasSecureIngress: ours().some(isSecure) });
     const wanted = new Map(all.flatMap((gateway) => (own.has(keyOf(gateway)) ? [[objectKey(gateway.metadata.namespace ?? "", ownServiceName(keyOf(gateway))), gateway]] : [])));
-    for (const service of services.by(FRONTS, "yes")) if (keyOf(service) !== SERVICE && !wanted.has(keyOf(service))) await remove(service, signal);
-    const service = services.get(SERVICE);
-    if (ours().length === 0 && all.length === 0) return service && remove(service, signal);
-    await ensureService(service, ingressService, new Map([...shared].filter(([port]) => port !== 80 && port !== 443)), signal);
-    for (const [key, gateway] of wanted) await ensureService(services.get(key), () => gatewayService(gateway), own.get(keyOf(gateway))!, signal);
+    const removed = services.by(FRONTS, "yes").filter((one) => keyOf(one) !== SERVICE && !wanted.has(keyOf(one))).map((one) => () => remove(one, signal));
+    const isWanted = ours().length > 0 || all.length > 0;
+    const sharedOne = async (): Promise<void> => {
+      const service = services.get(SERVICE);
+      if (isWanted) await ensureService(service, ingressService, new Map([...shared].filter(([port]) => port !== 80 && port !== 443)), signal);
+      else if (service) await remove(service, signal);
+    };
+    const ownOnes = [...wanted].map(([key, gateway]) => () => ensureService(services.get(key), () => gatewayService(gateway), own.get(keyOf(gateway))!, signal));
+    await settleEach([...removed, sharedOne, ...ownOnes], 1, (step) => step()); // one that is refused, as in a namespace without room for it, is nobody else's trouble
   }
 
   async function ensureService(found: Readonly<Service> | undefined, make: () => NewObject<Service>, wanted: ReadonlyMap<number, Protocol>, signal: AbortSignal): Promise<void> {
@@ -123,6 +128,18 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
       if (key === SHARED) return ensureServices(signal);
       const ingress = splitKey(key).namespace === "" ? undefined : ingresses.get(key);
       if (ingress && isOurIngress(ingress, classes)) await publish(ingress, signal);
+    },
+  };
+}
+
+/** Where nodes have no ingress (any more): its Services go, which kept the ports of the nodes from whose ingress is to have them. */
+export function noIngressController({ client, informers }: Pick<IngressControllerOptions, "client" | "informers">): Controller {
+  const services = informers.of(SERVICES);
+  return {
+    name: "ingress", workers: 1, starts: [SHARED], watches: [], reads: [services],
+    async reconcile(_key, { signal }) {
+      for (const service of services.by(FRONTS, "yes"))
+        if (service.metadata.deletionTimestamp === undefined) await ifFound(client.resource(SERVICES).delete(service, { preconditions: { uid: service.metadata.uid } }, { signal }));
     },
   };
 }

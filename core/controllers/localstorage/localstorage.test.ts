@@ -59,6 +59,40 @@ test("a claim gets a directory where its pod is, and the directory goes with the
   });
 });
 
+test("a node that does not answer holds up its own volumes and nobody else's; one that is known to be silent is not asked until it is back", () => {
+  const asked: string[] = [];
+  const answers = Promise.withResolvers<void>();
+  const directories: NodeDirectories = {
+    async make(node, name) {
+      asked.push(node);
+      if (node === "quiet") await answers.promise;
+      return `/storage/${name}`;
+    },
+    remove: async () => undefined,
+  };
+  return withControllers((deps) => [volumeBinder(deps), localStorageController({ ...deps, directories })], async (api, call) => {
+    const nodes = api.client.resource(NODES);
+    for (const name of ["quiet", "good"]) await nodes.create({ apiVersion: "v1", kind: "Node", metadata: { name }, spec: {} }, call);
+    const silent = await nodes.create({ apiVersion: "v1", kind: "Node", metadata: { name: "silent" }, spec: {}, status: { conditions: [{ type: "Ready", status: "Unknown" }] } } as never, call);
+    await api.client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local-path" }, provisioner: "coracle.io/local-path", volumeBindingMode: "WaitForFirstConsumer" }, call);
+    const make = (name: string, node: string) => api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({
+      apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns", annotations: { "volume.kubernetes.io/selected-node": node } },
+      spec: { accessModes: ["ReadWriteOnce"], storageClassName: "local-path", resources: { requests: { storage: "1Gi" } } },
+    }, call);
+    for (let i = 0; i < 100; i++) await make(`quiet-${i}`, "quiet");
+    await make("silent", "silent");
+    await eventually(() => asked.length, (count) => count === 2);
+    await make("good", "good");
+    const bound = () => api.all(PERSISTENT_VOLUME_CLAIMS).filter(({ status }) => status?.phase === "Bound").map(({ metadata }) => metadata.name);
+    await eventually(bound, (names) => names.join() === "good");
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes('failed to provision volume with StorageClass "local-path": node "silent" does not answer'));
+    expect(asked).toEqual(["quiet", "quiet", "good"]);
+    answers.resolve();
+    await nodes.updateStatus({ ...silent, status: { conditions: [{ type: "Ready", status: "True" }] } } as never, call);
+    await eventually(bound, (names) => names.length === 102);
+  });
+});
+
 test("a directory's name is no longer than a file system allows, and no other claim's", () => {
   const claim = (uid: string) => ({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c".repeat(253), namespace: "n".repeat(63), uid }, spec: {} }) as never;
   const [one, other] = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"].map((uid) => directoryName(claim(uid)));

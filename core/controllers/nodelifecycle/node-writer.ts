@@ -31,6 +31,12 @@ export class NodeWriter {
     this.#clock = clock;
   }
 
+  /** As it is at the source; undefined: it is gone, or another has its name. */
+  async fresh(node: Readonly<Node>, signal: AbortSignal): Promise<Readonly<Node> | undefined> {
+    const now = await ifFound(this.#nodes.get(node, { signal }));
+    return now?.metadata.uid === node.metadata.uid ? now : undefined;
+  }
+
   /** False: the node has changed, or is gone. */
   async setTaints(node: Readonly<Node>, taints: readonly Taint[], signal: AbortSignal): Promise<boolean> {
     try {
@@ -64,7 +70,6 @@ export class NodeWriter {
     if (ready === undefined || ready.status === "False") return;
     const condition = { ...ready, status: "False", lastTransitionTime: timestamp(this.#clock.nowMs()) };
     const conditions = (pod.status?.conditions ?? []).map((one) => (one === ready ? condition : one));
-    await ifFound(this.#pods.updateStatus({ ...pod, status: { ...pod.status, conditions } }, { signal }));
-    this.#recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready");
+    if (await ifFound(this.#pods.updateStatus({ ...pod, status: { ...pod.status, conditions } }, { signal }))) this.#recorder.event(pod, "Warning", "NodeNotReady", "Node is not ready");
   }
 }

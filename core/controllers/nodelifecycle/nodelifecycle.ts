@@ -23,6 +23,8 @@ import { Zones } from "./zones.ts";
 
 /** Of each the pods are marked at once: when a thousand nodes fall silent together, theirs must not all be. Source: node_lifecycle_controller.go nodeUpdateWorkerSize */
 const EXAMINED_AT_ONCE = 8;
+/** Source: controller_utils.go updateTaintBackoff */
+const TAINT_TRIES_MAX = 5;
 /** What somebody else wrote meanwhile is here by then. */
 const CHANGED_MS = 50;
 
@@ -61,14 +63,18 @@ export function nodeLifecycleControllers({ client, informers, events, clock, met
     }
   }
 
-  async function taintAll(all: readonly Readonly<Node>[], signal: AbortSignal): Promise<void> {
-    const { areAllSilent } = zones;
-    for (const node of all) {
-      const step = evictionFor(node, areAllSilent ? "True" : readyStatus(node), clock.nowMs());
-      if (step.do === "set") await writer.setTaints(node, step.taints, signal);
-      if (step.do !== "taint" || !zones.mayTaint(node) || !(await writer.setTaints(node, step.taints, signal))) continue;
-      zones.take(node);
-      evictions?.inc({ zone: zoneOf(node) });
+  /** `current`: as it was when it was examined. Its NoSchedule taint comes at the same moment. */
+  async function taint(current: Readonly<Node> | undefined, signal: AbortSignal): Promise<void> {
+    for (let tries = 1; current && tries <= TAINT_TRIES_MAX; tries++) {
+      const step = evictionFor(current, zones.areAllSilent ? "True" : readyStatus(current), clock.nowMs());
+      if (step.do === "nothing" || (step.do === "taint" && !zones.mayTaint(current))) return;
+      if (!(await writer.setTaints(current, step.taints, signal))) {
+        current = await writer.fresh(current, signal);
+        continue;
+      }
+      if (step.do === "set") return;
+      zones.take(current);
+      return evictions?.inc({ zone: zoneOf(current) });
     }
   }
 
@@ -87,7 +93,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, met
       })));
       zones.judge(examined, clock.uptimeMs());
       for (const zone of zones.names()) evictions?.inc({ zone }, 0); // shown from the first look on
-      await taintAll(examined, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("node could not be tainted", { error }); });
+      for (const node of examined) await taint(node, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("node could not be tainted", { node: node.metadata.name, error }); });
       return { againInMs: settings.periodMs };
     },
   };

@@ -1,8 +1,9 @@
 import { expect, test, vi } from "vitest";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
-import type { NewObject } from "../../api/meta/object-meta.ts";
+import { keyOf, type NewObject } from "../../api/meta/object-meta.ts";
+import { conflict, statusError } from "../../api/meta/status-error.ts";
 import { CLUSTER_ROLES, EVENTS, NODES, PODS } from "../../client/resources.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
@@ -142,6 +143,69 @@ test("a pod that was to go later and has to go at once is told both", () =>
     await taint("long", "other");
     await eventually(() => api.all(EVENTS).map(({ message }) => message ?? ""), (all) => all.includes("Cancelling deletion of Pod default/leaves") && all.includes("Marking for deletion Pod default/leaves"));
   }));
+
+test("a pod that has taken the name of one that was to go stays its own time", () => {
+  const clock = movableClock();
+  let shown: Readonly<Pod> | undefined; // nothing newer, as while a watch is interrupted
+  return withControllers((deps) => [taintEvictionController({
+    ...deps, informers: { ...deps.informers, of: (ref, query) => { const all = deps.informers.of(ref, query); return { ...all, get: (key) => (shown && key === keyOf(shown) ? shown as never : all.get(key)), onChange: (handler) => all.onChange((change) => { if (!shown || keyOf(change.object) !== keyOf(shown)) handler(change); }) }; } },
+  })], async (api, call) => {
+    const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
+    await nodes.create({ ...node("n"), spec: { taints: [{ key: "k", effect: "NoExecute" }] } }, call);
+    const tolerations = [{ operator: "Exists" as const, tolerationSeconds: 300 }], name = { metadata: { namespace: "default", name: "p" } };
+    const told = () => api.all(EVENTS).filter(({ reason }) => reason === "TaintManagerEviction").map(({ message }) => message);
+    const first = await pods.create(pod("p", { nodeName: "n", tolerations }), call);
+    await looks();
+    clock.aheadMs += 200_000;
+    shown = first;
+    await pods.delete(name, { gracePeriodSeconds: 0 }, call);
+    const second = await pods.create(pod("p", { nodeName: "n", tolerations }), call);
+    expect(second.metadata.uid).not.toBe(first.metadata.uid);
+    await looks();
+    shown = undefined;
+    await pods.patch(second, "application/merge-patch+json", { spec: { tolerations: [...tolerations, { key: "other", operator: "Exists" }] } }, call);
+    await eventually(told, (all) => all.join() === "Cancelling deletion of Pod default/p");
+    clock.aheadMs += 200_000;
+    await looks();
+    expect(api.all(PODS).map(({ metadata }) => [metadata.uid, metadata.deletionTimestamp])).toEqual([[second.metadata.uid, undefined]]);
+    clock.aheadMs += 200_000;
+    await eventually(() => told().at(-1), (last) => last === "Marking for deletion Pod default/p");
+  }, { clock });
+});
+
+test("a node is tainted for eviction at the first look, though it changes meanwhile, and though another one's taint is refused", async () => {
+  const clock = { ...movableClock(), after: (ms: number, work: () => void) => { const timer = ms < 1_000 ? setTimeout(work, ms) : undefined; return { cancel: () => clearTimeout(timer) }; } }; // there is no second one
+  const api = fakeApi({ clock });
+  const silent = (name: string) => ({ ...node(name), status: { conditions: [{ type: "Ready", status: "Unknown", lastHeartbeatTime: "2026-01-01T00:00:00Z" }] } });
+  for (const one of [node("good"), silent("a-refused"), silent("b-changed")]) await api.client.resource(NODES).create(one, { signal: AbortSignal.timeout(60_000) });
+  let changes = 0;
+  api.fail = ({ method, path, body }) => {
+    if (method !== "PATCH" || !JSON.stringify(body).includes("NoExecute")) return undefined;
+    if (path.endsWith("/nodes/a-refused")) return statusError({ code: 500, reason: "InternalError", message: "webhook failed" });
+    return changes++ < 2 ? conflict({ group: "", resource: "nodes" }, "b-changed") : undefined;
+  };
+  await withControllers((deps) => nodeLifecycleControllers(deps), async () => {
+    const tainted = () => api.all(NODES).filter(({ spec }) => spec?.taints?.some(({ key, effect }) => key === "node.kubernetes.io/unreachable" && effect === "NoExecute")).map(({ metadata }) => metadata.name).join();
+    await eventually(tainted, (names) => names === "b-changed");
+  }, { clock, api });
+});
+
+test("a pod that is gone before it is marked is told nothing", () => {
+  const clock = movableClock();
+  return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
+    const nodes = api.client.resource(NODES);
+    for (const name of ["good", "bad"]) await nodes.create(node(name), call);
+    for (const name of ["gone", "there"]) await api.client.resource(PODS).create(pod(name, { nodeName: "bad" }), call);
+    api.fail = ({ method, path }) => (method === "PUT" && path.endsWith("/pods/gone/status") ? statusError({ code: 404, reason: "NotFound", message: "pods \"gone\" not found" }) : undefined);
+    const told = () => api.all(EVENTS).filter(({ reason, involvedObject }) => reason === "NodeNotReady" && involvedObject.kind === "Pod").map(({ involvedObject }) => involvedObject.name);
+    await eventually(() => api.all(EVENTS).filter(({ reason }) => reason === "RegisteredNode"), (all) => all.length === 2);
+    await looks();
+    await pass(clock, 80_000);
+    await eventually(told, (all) => all.includes("there"));
+    await looks();
+    expect(told()).toEqual(["there"]);
+  }, { clock });
+});
 
 test("a node that goes is told of under its own uid", () =>
   withControllers((deps) => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, periodMs: 10 } }), async (api, call) => {

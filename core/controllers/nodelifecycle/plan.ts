@@ -74,19 +74,16 @@ export function unknownConditions(node: Readonly<Node>, nowMs: number): readonly
   return next.length === before.length && next.every((condition, i) => condition === before[i]) ? before : next;
 }
 
-const TAINTS_BY_CONDITION: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  Ready: { False: TAINT.notReady, Unknown: TAINT.unreachable },
-  MemoryPressure: { True: TAINT.memoryPressure },
-  DiskPressure: { True: TAINT.diskPressure },
-  NetworkUnavailable: { True: TAINT.networkUnavailable },
-  PIDPressure: { True: TAINT.pidPressure },
-};
-const OURS = new Set([TAINT.unschedulable, ...Object.values(TAINTS_BY_CONDITION).flatMap((byStatus) => Object.values(byStatus))]);
+const TAINTS_BY_CONDITION: ReadonlyMap<string, string> = new Map([
+  ["Ready False", TAINT.notReady], ["Ready Unknown", TAINT.unreachable],
+  ["MemoryPressure True", TAINT.memoryPressure], ["DiskPressure True", TAINT.diskPressure], ["NetworkUnavailable True", TAINT.networkUnavailable], ["PIDPressure True", TAINT.pidPressure],
+]);
+const OURS = new Set([TAINT.unschedulable, ...TAINTS_BY_CONDITION.values()]);
 
 /** NoSchedule taints follow the conditions at once. Undefined: they do already. */
 export function scheduleTaints(node: Readonly<Node>, nowMs: number): readonly Taint[] | undefined {
   const wanted = (node.status?.conditions ?? []).flatMap(({ type, status }) => {
-    const key = TAINTS_BY_CONDITION[type]?.[status];
+    const key = TAINTS_BY_CONDITION.get(`${type} ${status}`);
     return key === undefined ? [] : [key];
   });
   if (node.spec?.unschedulable) wanted.push(TAINT.unschedulable);

@@ -15,7 +15,7 @@ import { parseTime } from "../../api/meta/time.ts";
 import { isActive, isReady, readySinceMs, restartsMax } from "../pod-state.ts";
 
 const COST_ANNOTATION = "controller.kubernetes.io/pod-deletion-cost";
-const PHASE_ORDER: Readonly<Record<string, number>> = { Pending: 0, Unknown: 1, Running: 2 };
+const PHASE_ORDER: ReadonlyMap<string, number> = new Map([["Pending", 0], ["Unknown", 1], ["Running", 2]]);
 
 export function deletionOrder(pods: readonly Readonly<Pod>[], related: readonly Readonly<Pod>[], nowMs: number): Readonly<Pod>[] {
   const onNode = new Map<string, number>();
@@ -39,7 +39,7 @@ function byState(a: Readonly<Pod>, b: Readonly<Pod>): number {
   return byPlace || phaseOf(a) - phaseOf(b) || Number(isReady(a)) - Number(isReady(b));
 }
 
-function phaseOf(pod: Readonly<Pod>): number { return PHASE_ORDER[pod.status?.phase ?? ""] ?? 0; }
+function phaseOf(pod: Readonly<Pod>): number { return PHASE_ORDER.get(pod.status?.phase ?? "") ?? 0; }
 
 /** Only what the API would accept counts: an int32 without a plus sign or leading zeros. */
 function costOf(pod: Readonly<Pod>): number {

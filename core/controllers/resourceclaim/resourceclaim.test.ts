@@ -57,3 +57,21 @@ test("of several claims one that was deleted is made anew, and the pod goes on n
   await api.client.resource(RESOURCE_CLAIMS).delete({ metadata: { name: before.get("a")!, namespace: "ns" } }, {}, call);
   await eventually(named, (all) => all.size === 2 && all.get("a") !== before.get("a") && all.get("b") === before.get("b"));
 }));
+
+test("a pod that has taken another's name keeps its reservation and its claim, though our copy still shows the other", () => {
+  const before = pod("web", { metadata: { uid: "before" } });
+  return withControllers((deps) => resourceClaimControllers({
+    ...deps, informers: { ...deps.informers, of: (ref, query) => (ref as unknown === PODS ? { ...deps.informers.of(ref, query), get: () => before as never } : deps.informers.of(ref, query)) },
+  }).slice(1), async (api, call) => {
+    const now = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "web", namespace: "ns" }, spec: { containers: [], nodeName: "n" } } as never, call);
+    const { uid } = now.metadata;
+    const made = (name: string, status: object | undefined) => api.client.resource(RESOURCE_CLAIMS).create({
+      apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name, namespace: "ns", ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "web", uid, controller: true }] }, spec: { devices }, ...(status ? { status } : {}),
+    } as never, call);
+    await made("unused", undefined);
+    await made("used", { allocation: {}, reservedFor: [{ resource: "pods", name: "web", uid }, { resource: "pods", name: "web", uid: "long gone" }] });
+    const users = await eventually(() => api.all(RESOURCE_CLAIMS).find(({ metadata }) => metadata.name === "used")?.status?.reservedFor, (all) => all?.length !== 2);
+    expect(users).toEqual([{ resource: "pods", name: "web", uid }]);
+    expect(api.all(RESOURCE_CLAIMS).map(({ metadata }) => metadata.name).sort()).toEqual(["unused", "used"]);
+  });
+});

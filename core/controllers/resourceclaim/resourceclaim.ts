@@ -133,7 +133,8 @@ function resourceClaimController({ client, informers }: Deps): Controller {
       const claim = claims.get(key);
       if (!claim) return;
       const users = await usersOf(claim, signal);
-      const owner = controllerOf(claim)?.kind === "Pod" ? pods.get(objectKey(namespaceOf(claim), controllerOf(claim)!.name)) : undefined;
+      const made = controllerOf(claim);
+      const owner = made?.kind === "Pod" && pods.get(objectKey(namespaceOf(claim), made.name)) ? await podOf(namespaceOf(claim), made, signal) : undefined; // of one that we do not know yet, the garbage collector sees that it is gone
       const { reservedFor, deallocate, removeFinalizer, remove } = planClaim(claim, { users, owner });
       let current = claim;
       try {
@@ -152,15 +153,19 @@ function resourceClaimController({ client, informers }: Deps): Controller {
     },
   };
 
-  /** A pod that we do not know may be newer than what we know: the API is asked before its reservation is taken. */
   async function usersOf(claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<Map<string, Readonly<Pod>>> {
     const found = new Map<string, Readonly<Pod>>();
     for (const one of (claim.status?.reservedFor ?? []).filter(isPod)) {
-      const known = pods.get(objectKey(namespaceOf(claim), one.name));
-      const pod = known ?? (await ifFound(client.resource(PODS).get({ metadata: { name: one.name, namespace: namespaceOf(claim) } }, { signal })));
+      const pod = await podOf(namespaceOf(claim), one, signal);
       if (pod?.metadata.uid === one.uid) found.set(one.uid, pod);
     }
     return found;
+  }
+
+  /** By its name. One that we do not know, or know as another, may be newer than what we know: the API is asked before its reservation, or its claim, is taken. */
+  async function podOf(namespace: string, { name, uid }: { readonly name: string; readonly uid: string }, signal: AbortSignal): Promise<Readonly<Pod> | undefined> {
+    const known = pods.get(objectKey(namespace, name));
+    return known?.metadata.uid === uid ? known : await ifFound(client.resource(PODS).get({ metadata: { name, namespace } }, { signal }));
   }
 }
 

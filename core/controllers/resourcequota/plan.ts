@@ -2,7 +2,7 @@
 import type { ResourceQuota } from "../../api/gen/core.v1.ts";
 import { formatGroupResource, type GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { compareQuantity, parseQuantity, type Quantity } from "../../api/meta/quantity.ts";
+import { addQuantity, compareQuantity, parseQuantity, type Quantity } from "../../api/meta/quantity.ts";
 import { addTo, type Amounts, amountsOf, only } from "../../api/quota/amounts.ts";
 import type { Surroundings } from "../../api/quota/claim-usage.ts";
 import { type Evaluator, evaluatorOf, resourcesBehind, scopesOf } from "../../api/quota/evaluators.ts";
@@ -48,6 +48,16 @@ export function countUsage(quota: Quota, { objects, nowMs, around }: Count): Amo
 /** Of what a quota limits, what one evaluator counts. A quota may name twenty thousand resources, each with an evaluator of its own. */
 function namesOf(evaluator: Evaluator, hard: ReadonlySet<string>): ReadonlySet<string> {
   return new Set(evaluator.names ? evaluator.names.filter((name) => hard.has(name)) : [...hard].filter((name) => evaluator.covers(name)));
+}
+
+/** What was counted, and on top what was added shortly before: it may have been counted, or not be there yet. No more than was noted altogether, unless there is. */
+export function withRaises(counted: Amounts, { raised, noted }: { readonly raised: Amounts; readonly noted: Amounts }): Amounts {
+  return new Map([...counted].map(([name, quantity]) => {
+    const before = noted.get(name), more = raised.get(name);
+    if (before === undefined || more === undefined || compareQuantity(quantity, before) >= 0) return [name, quantity];
+    const most = addQuantity(quantity, more);
+    return [name, compareQuantity(most, before) < 0 ? most : before];
+  }));
 }
 
 /** Whether less is used than was noted. */

@@ -41,6 +41,38 @@ test("what is there is counted, what goes is taken off, and not before what admi
   }, { clock });
 });
 
+test("where something is made and taken away all the time, what is gone is taken off as well", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {
+    const [quotas, maps] = [api.client.resource(RESOURCE_QUOTAS), api.client.resource(CONFIG_MAPS)];
+    const map = (name: string): NewObject<ApiObject> => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: "ns" } });
+    await maps.create(map("stays"), call);
+    await quotas.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q", namespace: "ns" }, spec: { hard: { configmaps: "900" } } }, call);
+    const quota = () => api.all(RESOURCE_QUOTAS)[0]!, used = () => Number(quota().status?.used?.["configmaps"]);
+    await eventually(used, (count) => count === 1);
+    clock.aheadMs += 2_000; // from then on it is known what is added
+    const note = (count: number) => quotas.updateStatus({ ...quota(), status: { ...quota().status, used: { configmaps: String(count) } } }, call); // as admission does
+    let most = 0;
+    for (let i = 0; i < 800 && used() >= most; i++) {
+      most = used() + 1;
+      await note(most);
+      await maps.create(map(`m${i}`), call);
+      await maps.delete(map(`m${i}`) as ApiObject, {}, call);
+      clock.aheadMs += 100;
+      await Bun.sleep(5);
+    }
+    expect(used()).toBeLessThan(most);
+    await eventually(used, (count) => count === 1);
+    await note(3);
+    await maps.create(map("seen"), call);
+    await maps.delete(map("seen") as ApiObject, {}, call);
+    clock.aheadMs += 250;
+    await eventually(used, (count) => count === 2); // one may still come
+    clock.aheadMs += 2_000;
+    await eventually(used, (count) => count === 1);
+  }, { clock });
+});
+
 test("a claim whose volume has got other attributes is taken off the quota of its old class", () => {
   const clock = { ...movableClock(), sleep: systemClock.sleep, after: systemClock.after }; // nobody looks again by themselves
   return withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {

@@ -2,26 +2,25 @@
  * Counts what of every ResourceQuota is used. Admission (core/admission/resource-quota.ts) adds to the status what it lets through; this takes off
  * what is gone, and what was noted and never came to be.
  *
- * Between admission's note and the object's appearance in our copy lies a moment in which we would count too little: less is therefore written
- * only when nothing has been added for a while, and after a count at the source: our copy may be late.
+ * Between admission's note and the object's appearance in our copy lies a moment in which we would count too little: less is therefore written after a count at the source, for our copy
+ * may be late, and with what was noted within that moment and has not been seen yet on top (recent-raises.ts).
  *
  * Source: kubernetes v1.36 pkg/controller/resourcequota
  */
 import type { ResourceQuota } from "../../api/gen/core.v1.ts";
 import { formatGroupResource, type GroupResource, parseApiVersion } from "../../api/meta/gvk.ts";
-import { type ApiObject, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
-import { amountsOf, equal, listOf } from "../../api/quota/amounts.ts";
-import { evaluatorOf } from "../../api/quota/evaluators.ts";
+import { type ApiObject, isDeleting, keyOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { type Amounts, amountsOf, equal, growth, listOf, withoutZeros } from "../../api/quota/amounts.ts";
+import { evaluatorOf, scopesOf } from "../../api/quota/evaluators.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { discover } from "../../client/discovery.ts";
 import type { Informer } from "../../client/informer.ts";
 import { API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS, SERVICES } from "../../client/resources.ts";
 import { type AddKey, type Controller, itself, type Next, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { countUsage, isLess, resourcesOf } from "./plan.ts";
+import { countUsage, isLess, resourcesOf, withRaises } from "./plan.ts";
+import { RecentRaises, UNSEEN_MS } from "./recent-raises.ts";
 
-/** An object that admission let through is in our copy long before. */
-const QUIET_MS = 2_000;
 /** Objects whose quota use ends by time alone, notes of writes that failed. Source: --resource-quota-sync-period */
 export const RESYNC_MS = 300_000;
 /** A custom resource may appear at any time. Source: ResourceQuotaController.Sync period */
@@ -42,7 +41,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   const around = { classes: informers.of(DEVICE_CLASSES), pods: informers.of(PODS), claims: informers.of(RESOURCE_CLAIMS) };
   const counted = new Map<string, Counted>();
   const late = new Set<string>(); // resources whose first list has been waited for in vain
-  const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota, as far as we know
+  const recent = new RecentRaises(clock);
   const behind = new WeakMap<Readonly<ResourceQuota>, ReadonlySet<string>>(); // what a quota counts: asked at each change of what it may count
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
   let discoveredMs: number | undefined;
@@ -68,10 +67,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   };
   const raises: Watch = {
     whenSynced: (signal) => quotas.whenSynced(signal),
-    subscribe: () => quotas.onChange(({ object, old, deleted }) => {
-      if (deleted) raisedMs.delete(keyOf(object));
-      else if (old === undefined || isLess(amountsOf(old.status?.used), amountsOf(object.status?.used))) raisedMs.set(keyOf(object), clock.uptimeMs());
-    }),
+    subscribe: () => quotas.onChange((change) => recent.note(change)),
   };
 
   return {
@@ -95,9 +91,10 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
       const noted = amountsOf(quota.status?.used);
       const isTold = (): boolean => quota.status?.hard !== undefined && equal(hard, amountsOf(quota.status.hard)) && equal(used, noted);
       if (isTold()) return { againInMs };
-      const quietInMs = (raisedMs.get(key) ?? -QUIET_MS) + QUIET_MS - clock.uptimeMs();
       if (isLess(used, noted)) {
-        if (quietInMs > 0) return { againInMs: quietInMs };
+        const leftMs = recent.leftMs(key);
+        if (leftMs > 0) return { againInMs: leftMs };
+        const raised = recent.take(key);
         const lists = new Map<string, readonly Readonly<ApiObject>[]>();
         for (const [id, { ref }] of copies) {
           try {
@@ -107,7 +104,8 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
             failure = error;
           }
         }
-        used = countUsage(quota, { objects: (resource) => lists.get(formatGroupResource(resource)), nowMs: clock.nowMs(), around });
+        used = withRaises(countUsage(quota, { objects: (resource) => lists.get(formatGroupResource(resource)), nowMs: clock.nowMs(), around }), { raised, noted });
+        if (raised.size > 0) againInMs = Math.min(againInMs, UNSEEN_MS); // what is not seen until then does not come
       }
       if (!isTold()) await quotas.caughtUp([await quotaClient.updateStatus({ ...quota, status: { hard: listOf(hard), used: listOf(used) } }, { signal })], signal);
       if (failure !== undefined) throw failure;
@@ -131,8 +129,29 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
       return undefined;
     }
     late.delete(id);
-    if (!counted.has(id)) counted.set(id, { informer, unsubscribe: informer.onChange(({ object, old, deleted }) => { if (deleted || (old !== undefined && uses(resource, object) !== uses(resource, old))) recount(resource, object); }) });
+    if (!counted.has(id)) counted.set(id, { informer, unsubscribe: follow(resource, informer) });
     return informer;
+  }
+
+  /** What comes or grows from now on has been noted; what goes, or is less, is counted anew. */
+  function follow(resource: GroupResource, informer: Informer<ApiObject>): () => void {
+    let isThere = true;
+    const end = informer.onChange(({ object, old, deleted }) => {
+      const isOther = old !== undefined && uses(resource, object) !== uses(resource, old);
+      if (deleted || isOther) recount(resource, object);
+      if (!deleted && !isThere && (isOther || old === undefined)) tellAppeared(resource, object, old);
+    });
+    isThere = false;
+    return end;
+  }
+
+  function tellAppeared(resource: GroupResource, object: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): void {
+    const id = formatGroupResource(resource), evaluator = evaluatorOf(resource, around);
+    for (const quota of quotas.inNamespace(namespaceOf(object))) {
+      if (evaluator === undefined || !counts(quota, id)) continue;
+      const used = (one: Readonly<ApiObject> | undefined): Amounts => (one && scopesOf(quota).every((scope) => evaluator.isInScope(one, scope)) ? evaluator.usage(one, clock.nowMs()) : new Map());
+      recent.appeared(keyOf(quota), withoutZeros(growth(used(object), used(old))));
+    }
   }
 
   async function syncedInTime(informer: Informer<ApiObject>, signal: AbortSignal): Promise<void> {

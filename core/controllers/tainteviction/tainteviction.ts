@@ -38,7 +38,7 @@ export function taintEvictionController({ client, informers, events, clock, metr
     "taint_eviction_controller_pod_deletion_duration_seconds",
     "[ALPHA] Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via TaintEvictionController.", LATE,
   ).with({});
-  const due = new Map<ObjectKey, number>(); // when pods that are to be evicted later have to go, by uptime
+  const due = new Map<ObjectKey, { readonly uid: string; readonly atMs: number }>(); // when pods that are to be evicted later have to go, by uptime
 
   const tell = (key: ObjectKey, what: string): void => {
     const [namespace, name] = key.split("/");
@@ -63,8 +63,9 @@ export function taintEvictionController({ client, informers, events, clock, metr
       if (!pod?.spec.nodeName) return cancel(key); // one that is on its way out is told, too, and counts as disrupted
       const node = nodes.get(objectKey("", pod.spec.nodeName));
       const taints = noExecute(node);
-      const nowMs = clock.uptimeMs();
-      let atMs = due.get(key);
+      const nowMs = clock.uptimeMs(), { uid } = pod.metadata;
+      if (due.get(key)?.uid !== uid) cancel(key); // another had its name
+      let atMs = due.get(key)?.atMs;
       if (node !== undefined) { // else it goes when it was said, unless it is collected before
         const staysMs = staysForMs(pod, taints);
         if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
@@ -73,7 +74,7 @@ export function taintEvictionController({ client, informers, events, clock, metr
       }
       if (atMs === undefined) return;
       if (nowMs < atMs) {
-        due.set(key, atMs);
+        due.set(key, { uid, atMs });
         return { againInMs: atMs - nowMs };
       }
       log.info("evicting pod from tainted node", { node: pod.spec.nodeName, taints: taints.map(({ key: taint }) => taint) });

@@ -24,6 +24,7 @@ test.each<[Given, string[]]>([
   [{ minReplicas: 0 }, ["spec.minReplicas: Invalid value: 0: must be greater than or equal to 1", "spec.metrics: Forbidden: must specify at least one Object or External metric to support scaling to zero replicas"]],
   [{ maxReplicas: 0 }, ["spec.maxReplicas: Required value: must be set and greater than 0", "spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`"]],
   [{ scaleTargetRef: { kind: "Deployment", name: "web" } }, ['spec.scaleTargetRef.apiVersion: Invalid value: "": apiVersion must specify API group']],
+  [{ metrics: [{ type: "constructor" }] }, ['spec.metrics[0].type: Unsupported value: "constructor": supported values: "ContainerResource", "External", "Object", "Pods", "Resource"']],
   [{ metrics: [{ ...cpu(50), pods: pods.pods }] }, ["spec.metrics[0].pods: Forbidden: must populate the given metric source only"]],
   [{ metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Value", value: "-1" } } }] }, [
     'spec.metrics[0].resource.target.value: Invalid value: "-1": must be positive', "spec.metrics[0].resource.target.averageUtilization: Required value: must set either a target raw value or a target utilization",

@@ -26,7 +26,7 @@ function* validateMetric(path: string, metric: MetricSpec, references: Reference
   const present = SOURCES.filter((name) => metric[name] !== undefined);
   const first = present[0];
   if (first !== undefined) yield* validateSource(child(path, first), metric, { source: first, references });
-  const expected = FIELD_OF[type];
+  const expected = Object.hasOwn(FIELD_OF, type) ? FIELD_OF[type] : undefined;
   if (expected !== undefined && !(present as readonly string[]).includes(expected)) yield required(child(path, expected), "must populate information for the given metric source");
   if (expected === undefined) yield notSupported(child(path, "type"), type, TYPES);
   if (present.length > 1) for (const name of present) if (name !== expected) yield forbidden(child(path, name), "must populate the given metric source only");

@@ -3,12 +3,14 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/create.go
  */
+import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { generateNameConflict, isAlreadyExists, StatusError } from "../../api/meta/status-error.ts";
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
 import { type Cached, deepFreeze } from "./cached.ts";
 import { fillForCreate } from "./object-meta.ts";
 import { gathered, metaErrors, refuseInvalid, refuseVersion } from "./refusals.ts";
+import type { WriteContext } from "./resource.ts";
 import type { WriteOptions } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
 
@@ -45,11 +47,19 @@ function namedTaken({ cache, keyOf, groupResource }: Target, error: unknown, { n
   return new StatusError({ ...told.status, message: `object is being deleted: ${told.message}` });
 }
 
+/** What is wrong with a new object, in upstream's order. */
+function ownErrors(target: Target, object: ApiObject, context: WriteContext): readonly FieldError[] {
+  const { definition } = target, own = gathered(definition.validate?.(object, undefined, context));
+  const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
+  return isOwnFirst ? own : [...metaErrors(target, object, context), ...own];
+}
+
 async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn, sent, ahead, span }: WriteOptions): Promise<Cached> {
   const { resource, definition, cache, commits } = target;
   const given = draft.metadata.resourceVersion;
   fillForCreate(draft, context, definition.generation !== false && !definition.keepsGenerationOnCreate);
-  if (resource.hasStatus && !definition.keepsStatusOnCreate) delete (draft as { status?: unknown }).status;
+  const dropsStatus = resource.hasStatus && !definition.keepsStatusOnCreate;
+  if (dropsStatus) delete (draft as { status?: unknown }).status;
   definition.prepareForCreate?.(draft, context);
   const allocation = await definition.allocate?.(draft, undefined, context);
   try {
@@ -57,9 +67,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     let seen: ApiObject | undefined;
     const forgot = (): void => { if (validate) seen = resource.asSent?.(draft); };
     const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject, forgot) : resource.canonical(draft, undefined, forgot);
-    const own = gathered(definition.validate?.(object, undefined, context));
-    const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
-    refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own], sent?.());
+    refuseInvalid(target, object, (checked) => ownErrors(target, checked, context), sent && (() => (dropsStatus ? { ...sent(), status: undefined } : sent())));
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
     await validate?.(deepFreeze(seen ?? object), undefined);
     if (!context.dryRun) refuseVersion(given);

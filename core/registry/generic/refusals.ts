@@ -4,6 +4,7 @@ import { type FieldError, invalid as invalidField } from "../../api/meta/field-e
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, statusError } from "../../api/meta/status-error.ts";
+import { builtInFacts, type Type } from "../../api/schema/facts.ts";
 import type { DeleteOptions } from "./deletion.ts";
 import { etcdKey } from "./etcd-key.ts";
 import { validateMeta } from "./object-meta.ts";
@@ -34,14 +35,45 @@ export function gathered(errors: Iterable<FieldError> | undefined): readonly Fie
   return found;
 }
 
-/** Throws 422 if there are any: of the kind that the object says it is. `sent`: see WriteOptions. */
-export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[], sent?: object): void {
+/** Throws 422 if anything is wrong: of the kind that the object says it is. `sent`: see WriteOptions. */
+export function refuseInvalid<T extends ApiObject>({ resource: { group: own, kind, form } }: Refusing, object: T, check: (object: T) => readonly FieldError[], sent?: () => object | undefined): void {
+  const errors = check(object);
   if (errors.length === 0) return;
-  const group = form ? parseApiVersion(object.apiVersion).group : own;
-  throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, sent ? errors.map((error) => asSent(error, sent)) : errors);
+  const group = form ? parseApiVersion(object.apiVersion).group : own, body = sent?.();
+  throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, body ? shownAsSent(errors, object, check, body) : errors);
 }
 
-/** A list or a map that was sent empty is shown so, as in upstream's memory, not as none. */
+/** The same errors, showing lists and maps that were sent empty as that, not as none: so they are in upstream's memory. */
+function shownAsSent<T extends ApiObject>(errors: readonly FieldError[], object: T, check: (object: T) => readonly FieldError[], sent: object): readonly FieldError[] {
+  const whole = withEmpty(builtInFacts.typeOf({ ...parseApiVersion(object.apiVersion), kind: object.kind }), object, sent) as T, again = whole === object ? errors : check(whole);
+  const isSame = again.length === errors.length && again.every(({ type, field }, i) => type === errors[i]!.type && field === errors[i]!.field);
+  return (isSame ? again : errors).map((error) => asSent(error, sent));
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What upstream has no types of its own for is shown as JSON has it. */
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+/** `value` with the lists and maps that are empty in `sent` and not there in it; `value` itself if there are none. */
+function withEmpty(type: Type | undefined, value: unknown, sent: unknown): unknown {
+  if (typeof value !== "object" || value === null || typeof sent !== "object" || sent === null) return value;
+  if (type?.kind === "list") {
+    if (!Array.isArray(value) || !Array.isArray(sent) || sent.length !== value.length) return value;
+    const items = value.map((item, i) => withEmpty(type.items, item, sent[i]));
+    return items.some((item, i) => item !== value[i]) ? items : value;
+  }
+  if (type?.kind !== "map" && (type?.kind !== "struct" || type.name.startsWith(META))) return value;
+  const changed = Object.entries(sent).flatMap(([name, part]: [string, unknown]): [string, unknown][] => {
+    const below = type.kind === "map" ? type.values : type.field(name)?.type, own = (value as Fields)[name] ?? undefined;
+    const full = own === undefined && isEmpty(part) && (below?.kind === "list" || below?.kind === "map") ? part : withEmpty(below, own, part);
+    return full === own ? [] : [[name, full]];
+  });
+  return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) };
+}
+
+function isEmpty(value: unknown): boolean { return typeof value === "object" && value !== null && Object.keys(value).length === 0; }
+
 function asSent(error: FieldError, sent: object): FieldError {
   if (error.badValue !== undefined && error.badValue !== null) return error;
   let at: unknown = sent;
@@ -49,7 +81,7 @@ function asSent(error: FieldError, sent: object): FieldError {
     const step = name ?? inner!;
     at = typeof at === "object" && at !== null && Object.hasOwn(at, step) ? (at as Readonly<Record<string, unknown>>)[step] : undefined;
   }
-  return typeof at === "object" && at !== null && Object.keys(at).length === 0 ? { ...error, badValue: at } : error;
+  return isEmpty(at) ? { ...error, badValue: at } : error;
 }
 
 /** Whether the client named the version it replaces; refuses it when that is not the current one. */

@@ -139,6 +139,8 @@ export type Subresource<T extends ApiObject = ApiObject> =
       /** Whether a patch that gives it another uid is refused; without it, that says nothing. */
       readonly isOfItself?: true;
       read(object: Readonly<T>): ApiObject;
+      /** What a change of it begins with, where that is not what `read` gives. */
+      draft?(object: Readonly<T>): ApiObject;
       /** What a GET answers with, where that is not what `read` gives. May throw a StatusError. */
       show?(object: Readonly<T>): ApiObject;
       /** Mutates `object`. */

@@ -40,8 +40,8 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
     let seen: ApiObject | undefined;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
-    const wrong = ownErrors(target, next, old, options);
-    refuseInvalid(target, next, subresource?.authorize ? [...await subresource.authorize(next, old, context), ...wrong] : wrong, options.sent?.()); // nobody else waits
+    const unpermitted = subresource?.authorize ? await subresource.authorize(next, old, context) : undefined; // nobody else waits
+    refuseInvalid(target, next, (checked) => (unpermitted ? [...unpermitted, ...ownErrors(target, checked, old, options)] : ownErrors(target, checked, old, options)), options.sent);
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));
     if (finishedBy(next, definition)) {

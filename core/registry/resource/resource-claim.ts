@@ -61,9 +61,9 @@ export function resourceClaimTemplates(labels: NamespaceLabels): Resource<Resour
     ...GROUP, kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec.spec),
     *validate({ metadata, spec }, old) {
-      if (old && semanticEqual(spec, old.spec)) return; // looked at when it was made
       if (!old) yield* adminAccess(spec.spec, metadata.namespace, labels);
       yield* validateTemplateMeta("spec.metadata", spec.metadata ?? {});
+      if (old && semanticEqual(spec, old.spec)) return; // looked at when it was made
       yield* validateClaimSpec("spec.spec", spec.spec);
     },
     validateUpdate: (next, old) => immutableStruct("spec", "resource.v1.ResourceClaimTemplateSpec", next.spec, old.spec),

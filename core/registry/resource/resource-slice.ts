@@ -27,6 +27,10 @@ const ONE_PLACE = "exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDe
 export const resourceSlices = defineResource<ResourceSlice>({
   group: "resource.k8s.io", version: "v1", kind: "ResourceSlice", plural: "resourceslices",
 
+  defaults({ spec }) { // an empty list says nothing, and has no owner, unless the other one is there, too
+    if (spec.sharedCounters?.length === 0 && !spec.devices) delete spec.sharedCounters;
+    if (spec.devices?.length === 0 && !spec.sharedCounters) delete spec.devices;
+  },
   prepareForCreate: (slice, context) => fill(slice, undefined, context),
   prepareForUpdate(next, old, context) { fill(next, old, context); },
   *validate({ spec }, old) {
@@ -41,8 +45,6 @@ export const resourceSlices = defineResource<ResourceSlice>({
 /** A taint is as old as the write that brought it. Fields whose gates (DRAListTypeAttributes, DRANodeAllocatableResources) are off go. Mutates. */
 function fill({ spec }: ResourceSlice, old: Readonly<ResourceSlice> | undefined, { nowMs }: WriteContext): void {
   const keepsLists = keepsFieldsOf("DRAListTypeAttributes") || attributesOf(old).some((attribute) => LISTS.some((name) => attribute[name]));
-  if (spec.sharedCounters?.length === 0 && !spec.devices) delete spec.sharedCounters; // an empty list says nothing unless the other one is there, too
-  if (spec.devices?.length === 0 && !spec.sharedCounters) delete spec.devices;
   for (const device of spec.devices ?? []) {
     delete device.nodeAllocatableResourceMappings;
     if (!keepsLists) for (const attribute of Object.values(device.attributes ?? {})) for (const name of LISTS) delete attribute[name];

@@ -12,13 +12,13 @@ import { defineResource } from "../generic/resource.ts";
 const SYSTEM_PREFIX = "system-";
 const USER_PRIORITY_MAX = 1_000_000_000;
 /** Of the classes the cluster makes itself. */
-const SYSTEM_VALUES: Readonly<Record<string, number>> = { "system-node-critical": 2_000_001_000, "system-cluster-critical": 2_000_000_000 };
+const SYSTEM_VALUES: ReadonlyMap<string, number> = new Map([["system-node-critical", 2_000_001_000], ["system-cluster-critical", 2_000_000_000]]);
 
 export const priorityClasses = defineResource<PriorityClass>({
   group: "scheduling.k8s.io", version: "v1", kind: "PriorityClass", plural: "priorityclasses",
   generation: () => false, // one from the start, and it stays at that
   defaults(object) { object.preemptionPolicy ??= "PreemptLowerPriority"; },
-  undeletable: (name) => (SYSTEM_VALUES[name] === undefined ? undefined : "this is a system priority class and cannot be deleted"),
+  undeletable: (name) => (SYSTEM_VALUES.has(name) ? "this is a system priority class and cannot be deleted" : undefined),
   *validate(object, old) {
     if (old) return;
     const { metadata: { name = "" }, value = 0, preemptionPolicy } = object;
@@ -35,7 +35,7 @@ export const priorityClasses = defineResource<PriorityClass>({
 });
 
 function systemClassProblem({ metadata: { name }, value = 0, globalDefault = false }: Readonly<PriorityClass>): string | undefined {
-  const expected = SYSTEM_VALUES[name];
+  const expected = SYSTEM_VALUES.get(name);
   if (expected === undefined) return `${name} is not a known system priority class`;
   if (value !== expected) return `value of ${name} PriorityClass must be ${expected}`;
   return globalDefault ? `globalDefault of ${name} PriorityClass must be false` : undefined;

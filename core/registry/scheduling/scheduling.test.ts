@@ -10,6 +10,10 @@ test.each<[Given, string[]]>([
   [{ metadata: { name: "high" }, preemptionPolicy: "Maybe" }, ['preemptionPolicy: Unsupported value: "Maybe": supported values: "PreemptLowerPriority", "Never"']],
 ])("a class %j", (given, errors) => expect(created(priorityClasses, given).errors).toEqual(errors));
 
+test("the system's classes stay, and no others", () => {
+  expect(["system-node-critical", "system-cluster-critical", "high", "constructor"].map((name) => priorityClasses.undeletable?.(name) !== undefined)).toEqual([true, true, false, false]);
+});
+
 test("a class keeps its value", () => {
   const { object } = created(priorityClasses, { metadata: { name: "high" }, value: 5 });
   expect(object.preemptionPolicy).toBe("PreemptLowerPriority");

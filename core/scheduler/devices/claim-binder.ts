@@ -182,17 +182,20 @@ export class ClaimBinder {
   /** A claim for extended resources, under a name of its own. */
   async #make(one: Held, signal: AbortSignal): Promise<void> {
     const { client, devices, onMade } = this.#deps;
-    const { metadata: { uid, namespace, generateName, ownerReferences, annotations }, apiVersion, kind, spec } = one.claim;
+    const { claim: planned } = one;
+    const { metadata: { namespace, generateName, ownerReferences, annotations }, apiVersion, kind, spec } = one.claim;
+    let claim: ResourceClaim;
     try {
-      one.claim = await client.resource(RESOURCE_CLAIMS).create({ apiVersion, kind, metadata: { namespace, generateName, ownerReferences, annotations }, spec } as NewObject<ResourceClaim>, { signal });
+      claim = await client.resource(RESOURCE_CLAIMS).create({ apiVersion, kind, metadata: { namespace, generateName, ownerReferences, annotations }, spec } as NewObject<ResourceClaim>, { signal });
     } catch (cause) {
       onMade?.("failure");
       throw whileDoing(`create claim for extended resources ${namespace}/<extended-resources>`, cause);
     }
     onMade?.("success");
-    one.made = true;
-    devices.pending.set(one.claim.metadata.uid, one.allocation!);
-    devices.pending.delete(uid);
+    this.#awaitNoMore(one); // as it was planned
+    Object.assign(one, { claim, made: true });
+    this.#await(one);
+    devices.pending.delete(planned.metadata.uid);
   }
 
   async #tell(pod: Readonly<Pod>, claim: Readonly<ResourceClaim>, requestMappings: readonly ContainerExtendedResourceRequest[], signal: AbortSignal): Promise<void> {

@@ -7,7 +7,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/interpodaffinity/filtering.go
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { labelAt, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { type AffinityTerm, type AffinityTerms, affinityTerms, termMatches } from "../affinity-terms.ts";
 import type { ClusterChange } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
@@ -44,7 +44,7 @@ export const interPodAffinity: Filter = {
       reject(node) {
         if (!attracted.allAt(near, node)) {
           const first = attracted.empty && matchesAll(pod); // of a series of pods that want to be together: somebody has to begin
-          if (!first || near.some((topologyKey) => labelsOf(node.node)[topologyKey] === undefined)) return AFFINITY;
+          if (!first || near.some((topologyKey) => labelAt(labelsOf(node.node), topologyKey) === undefined)) return AFFINITY;
         }
         if (repelled.anyAt(node)) return ANTI_AFFINITY;
         return repelledBy.anyAt(node) ? EXISTING_ANTI_AFFINITY : undefined;
@@ -81,9 +81,9 @@ function nodeMayHelp({ affinity, antiAffinity }: Pick<AffinityTerms, "affinity" 
   if (deleted) return false;
   const [now, before] = [labelsOf(object), old && labelsOf(old)];
   if (affinity.length + antiAffinity.length === 0) return !before || !Bun.deepEquals(now, before);
-  if (!before) return antiAffinity.length > 0 || affinity.some(({ topologyKey }) => now[topologyKey] !== undefined);
-  return affinity.some(({ topologyKey }) => now[topologyKey] !== undefined && now[topologyKey] !== before[topologyKey])
-    || antiAffinity.some(({ topologyKey }) => before[topologyKey] !== undefined && now[topologyKey] !== before[topologyKey]);
+  if (!before) return antiAffinity.length > 0 || affinity.some(({ topologyKey }) => labelAt(now, topologyKey) !== undefined);
+  return affinity.some(({ topologyKey }) => labelAt(now, topologyKey) !== undefined && labelAt(now, topologyKey) !== labelAt(before, topologyKey))
+    || antiAffinity.some(({ topologyKey }) => labelAt(before, topologyKey) !== undefined && labelAt(now, topologyKey) !== labelAt(before, topologyKey));
 }
 
 /** Pods that all of `terms` mean. */
@@ -116,7 +116,7 @@ class TopologyCounts {
   }
 
   move(topologyKey: string, { node }: LiveNode, by: 1 | -1): void {
-    const value = labelsOf(node)[topologyKey];
+    const value = labelAt(labelsOf(node), topologyKey);
     if (value === undefined) return;
     let moved = this.#moved.get(topologyKey);
     if (!moved) this.#moved.set(topologyKey, (moved = new Map()));
@@ -125,7 +125,7 @@ class TopologyCounts {
   }
 
   at(topologyKey: string, { node }: LiveNode): number {
-    const value = labelsOf(node)[topologyKey];
+    const value = labelAt(labelsOf(node), topologyKey);
     if (value === undefined) return 0;
     let sum = this.#moved.size === 0 ? 0 : this.#moved.get(topologyKey)?.get(value) ?? 0;
     for (const [counts, times] of this.#known.get(topologyKey) ?? []) sum += (counts.get(value) ?? 0) * times;
@@ -140,7 +140,7 @@ class TopologyCounts {
   anyAt(node: LiveNode): boolean {
     const labels = labelsOf(node.node);
     for (const [topologyKey, known] of this.#known) {
-      const value = labels[topologyKey];
+      const value = labelAt(labels, topologyKey);
       if (value === undefined) continue;
       if (this.#moved.size > 0 ? this.at(topologyKey, node) > 0 : [...known.keys()].some((counts) => counts.has(value))) return true;
     }

@@ -5,7 +5,7 @@
  */
 import type { Node, Pod, TopologySpreadConstraint } from "../../api/gen/core.v1.ts";
 import { LabelSelector, labelSelector } from "../../api/meta/label-selector.ts";
-import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { labelAt, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import type { Cluster } from "../cluster.ts";
 import type { LiveNode } from "../node-info.ts";
 import { matchesNode } from "../node-selector.ts";
@@ -62,7 +62,7 @@ function read({ maxSkew, topologyKey, minDomains, nodeAffinityPolicy, nodeTaints
 function selectorFor(constraint: TopologySpreadConstraint, pod: Readonly<Pod>): LabelSelector {
   const selector = labelSelector(constraint.labelSelector);
   const labels = labelsOf(pod);
-  const pinned = (constraint.matchLabelKeys ?? []).filter((key) => labels[key] !== undefined).map((key) => ({ key, operator: "=" as const, values: [labels[key]!] }));
+  const pinned = (constraint.matchLabelKeys ?? []).filter((key) => labelAt(labels, key) !== undefined).map((key) => ({ key, operator: "=" as const, values: [labelAt(labels, key)!] }));
   return pinned.length === 0 || selector.nothing ? selector : new LabelSelector([...selector.requirements, ...pinned]);
 }
 
@@ -73,7 +73,7 @@ function counts({ honorAffinity, honorTaints }: Constraint, pod: Readonly<Pod>, 
 
 export function hasAll(node: Readonly<Node>, keys: readonly string[]): boolean {
   const labels = labelsOf(node);
-  return keys.every((key) => labels[key] !== undefined);
+  return keys.every((key) => labelAt(labels, key) !== undefined);
 }
 
 export function keysOf(constraints: readonly Constraint[]): string[] { return [...new Set(constraints.map(({ topologyKey }) => topologyKey))]; }
@@ -93,7 +93,7 @@ export function matchingPodsByDomain(constraint: Constraint, labels: readonly st
   const found = new Map<string, number>();
   for (const [name, count] of where.perNode) {
     const node = cluster.node(name)?.node;
-    const value = node && hasAll(node, labels) && counts(constraint, pod, node) ? labelsOf(node)[constraint.topologyKey] : undefined;
+    const value = node && hasAll(node, labels) && counts(constraint, pod, node) ? labelAt(labelsOf(node), constraint.topologyKey) : undefined;
     if (value !== undefined) found.set(value, (found.get(value) ?? 0) + count);
   }
   return found;
@@ -121,7 +121,7 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
         reject({ node }) {
           const labels = labelsOf(node);
           for (const spread of spreads) {
-            const value = labels[spread.constraint.topologyKey];
+            const value = labelAt(labels, spread.constraint.topologyKey);
             if (value === undefined) return LACKS_LABEL;
             if (spread.isSkewedBy(value)) return TOO_SKEWED;
           }
@@ -131,7 +131,7 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
           if (!hasAll(node, keys)) return;
           for (const spread of spreads) {
             const { constraint, constraint: { selector, topologyKey } } = spread;
-            if (isMeant(selector, namespaceOf(pod), moved) && !selector.empty && counts(constraint, pod, node)) spread.move(labelsOf(node)[topologyKey]!, by);
+            if (isMeant(selector, namespaceOf(pod), moved) && !selector.empty && counts(constraint, pod, node)) spread.move(labelAt(labelsOf(node), topologyKey)!, by);
           }
         },
       };
@@ -204,6 +204,6 @@ class Spread {
 function domainsOf(constraint: Constraint, keys: readonly string[], { pod, cluster }: { readonly pod: Readonly<Pod>; readonly cluster: Cluster }): number {
   if (!isChoosy(constraint, pod)) return cluster.pods.domains.by(constraint.topologyKey, keys).size;
   const found = new Set<string>();
-  for (const { node } of cluster.nodes()) if (hasAll(node, keys) && counts(constraint, pod, node)) found.add(labelsOf(node)[constraint.topologyKey]!);
+  for (const { node } of cluster.nodes()) if (hasAll(node, keys) && counts(constraint, pod, node)) found.add(labelAt(labelsOf(node), constraint.topologyKey)!);
   return found.size;
 }

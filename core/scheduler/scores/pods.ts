@@ -1,5 +1,5 @@
 /** Scores on which pods are where: spread over domains, and preferred affinity. */
-import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { labelAt, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { termMatches } from "../affinity-terms.ts";
 import { queryOf } from "../filters/inter-pod-affinity.ts";
 import { constraintsOf, hasAll, keysOf, matchingPods, matchingPodsByDomain, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
@@ -24,7 +24,7 @@ export function podTopologySpreadScore(defaults: SpreadDefaults = SYSTEM_DEFAULT
         const { topologyKey, maxSkew } = constraint;
         if (topologyKey === HOSTNAME) return { topologyKey, maxSkew, perNode: matchingPods(constraint, pod, cluster)?.perNode, weight: Math.log(feasible.length - ignored.size + 2) };
         const domains = new Set<string>();
-        for (const node of feasible) if (!ignored.has(node)) domains.add(labelsOf(node.node)[topologyKey] ?? "");
+        for (const node of feasible) if (!ignored.has(node)) domains.add(labelAt(labelsOf(node.node), topologyKey) ?? "");
         return { topologyKey, maxSkew, byDomain: matchingPodsByDomain(constraint, required, { pod, cluster }), weight: Math.log(domains.size + 2) };
       });
       return {
@@ -33,7 +33,7 @@ export function podTopologySpreadScore(defaults: SpreadDefaults = SYSTEM_DEFAULT
           const labels = labelsOf(node.node);
           let score = 0;
           for (const { topologyKey, maxSkew, perNode, byDomain, weight } of parts) {
-            const value = labels[topologyKey];
+            const value = labelAt(labels, topologyKey);
             if (value !== undefined) score += ((byDomain ? byDomain.get(value) : perNode?.get(node.name)) ?? 0) * weight + (maxSkew - 1);
           }
           return Math.round(score);
@@ -79,7 +79,7 @@ export function interPodAffinityScore({ hardPodAffinityWeight, ignorePreferredTe
           const labels = labelsOf(node);
           let score = 0;
           for (const { topologyKey, counts, weight } of parts) {
-            const value = labels[topologyKey];
+            const value = labelAt(labels, topologyKey);
             if (value !== undefined) score += (counts.get(value) ?? 0) * weight;
           }
           return score;

@@ -1,4 +1,6 @@
 /** The statistics of kubelets (/stats/summary), of which the metrics API needs processor and memory. */
+import type { Node } from "../../api/gen/core.v1.ts";
+import { findCondition } from "../../api/meta/conditions.ts";
 import { ArrivedBytes } from "../../net/arrived-bytes.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import { kubeletBackend, type NodeProxyDeps } from "../node-proxy/backend.ts";
@@ -65,11 +67,13 @@ export function summaryReader(deps: NodeProxyDeps): SummaryReader {
   };
 }
 
-/** Lives on when the one who asked is gone: others may be waiting for it. */
+/** Lives on when the one who asked is gone: others may be waiting for it. Of a node that is known to be silent no answer is waited for: whoever scales by others' pods would wait as well, each time. */
 async function fetchSummary(deps: NodeProxyDeps, scope: Scope, nodeName: string): Promise<NodeSummary> {
   const late = new AbortController();
   const alarm = scope.server.clock.after(ANSWER_MS, () => late.abort(new Error("the kubelet did not answer")));
   try {
+    const { object } = await scope.server.registry.storeOf("", "nodes")!.get("", nodeName, late.signal);
+    if (findCondition((object as unknown as Readonly<Node>).status?.conditions, "Ready")?.status === "Unknown") throw new Error("nobody hears from the node");
     const backend = await kubeletBackend(deps, { ...scope, signal: late.signal }, nodeName);
     const { status, body } = await http1Request(await backend.connect(), { method: "GET", target: "/stats/summary?only_cpu_and_memory=true", headers: [["Host", backend.host], ["User-Agent", "kube-apiserver"]] }, late.signal);
     const arrived = new ArrivedBytes();

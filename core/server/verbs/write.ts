@@ -155,7 +155,7 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
   if (subresource?.type !== "view") throw new Error("not a view");
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry } = await traced(scope, "GuaranteedUpdate etcd3", info.name, (part) => served.store!.update(info.namespace, info.name, async (old) => {
-    const before = subresource.read(old!);
+    const before = (subresource.draft ?? subresource.read)(old!);
     before.metadata.managedFields = viewManagedFields(served, old!);
     const view = copyOf(await change(before)) as ApiObject;
     checkName(scope, view);

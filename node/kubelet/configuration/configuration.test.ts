@@ -83,6 +83,7 @@ test("images with somebody else than the runtime, and how changes of ConfigMaps 
 test("what changes nothing is told, unless it is as upstream has it anyway", () => {
   const fields = (given: object) => withoutEffect(applied(given).configuration).map(({ field }) => field);
   expect(fields({ rotateCertificates: true, kubeAPIQPS: 100, kubeAPIBurst: 100, hairpinMode: "hairpin-veth", staticPodURLHeader: {}, volumePluginDir: "", syncFrequency: "30s" })).toEqual(["rotateCertificates", "kubeAPIQPS", "hairpinMode"]);
+  expect(fields({ authentication: { x509: { clientCAFile: "/etc/kubernetes/pki/ca.crt" } } })).toEqual(["authentication.x509.clientCAFile"]);
   expect(fields({})).toEqual([]);
 });
 
@@ -131,12 +132,25 @@ test.each([
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodCriticalPods: "20s" }, "invalid configuration: shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}"],
   [{ imageMinimumGCAge: "90m", imageMaximumGCAge: "80m" }, "invalid configuration: imageMaximumGCAge 1h20m0s must be greater than imageMinimumGCAge 1h30m0s"],
   [{ containerLogMaxFiles: 1 }, "invalid configuration: containerLogMaxFiles must be greater than 1"],
-  [{ syncFrequency: "5 minutes" }, `invalid configuration: syncFrequency: time: unknown unit " minutes" in duration "5 minutes"`],
+  [{ syncFrequency: "5 minutes" }, `error: failed to decode: time: unknown unit " minutes" in duration "5 minutes"`],
   [{ shutdownGracePeriod: "10ms" }, "invalid configuration: shutdownGracePeriod {10ms} must be either zero or otherwise >= 1 sec"],
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }] }, "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time"],
   [{ memorySwap: { swapBehavior: "Lots" } }, `invalid configuration: memorySwap.swapBehavior "Lots" must be one of: "", "LimitedSwap" or "NoSwap"`],
   [{ maxpods: 3 }, `strict decoding error: unknown field "maxpods"`],
-  [{ maxPods: "3" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int"],
+  [{ maxPods: "3" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.maxPods of type int32"],
+  [{ maxPods: 3e9 }, "json: cannot unmarshal number 3000000000 into Go struct field KubeletConfiguration.maxPods of type int32"],
+  [{ authentication: { anonymous: { enabled: "false" } } }, "error: failed to decode: json: cannot unmarshal string into Go struct field KubeletAnonymousAuthentication.authentication.anonymous.enabled of type bool"],
+  [{ authentication: { anonymos: { enabled: false } } }, 'error: strict decoding error: unknown field "authentication.anonymos"'],
+  [{ authentication: { webhook: { cacheTTL: 5 } } }, "json: cannot unmarshal number into Go struct field KubeletWebhookAuthentication.authentication.webhook.cacheTTL of type string"],
+  [{ authentication: [] }, "json: cannot unmarshal array into Go struct field KubeletConfiguration.authentication of type v1beta1.KubeletAuthentication"],
+  [{ memorySwap: { swapBehaviour: "LimitedSwap" }, logging: { verbosty: 2 } }, 'strict decoding error: unknown field "memorySwap.swapBehaviour", unknown field "logging.verbosty"'],
+  [{ featureGates: { GracefulNodeShutdown: "false" } }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.featureGates of type bool"],
+  [{ evictionHard: { "memory.available": 100 } }, "json: cannot unmarshal number into Go struct field KubeletConfiguration.evictionHard of type string"],
+  [{ clusterDNS: [10] }, "json: cannot unmarshal number into Go struct field KubeletConfiguration.clusterDNS of type string"],
+  [{ shutdownGracePeriodByPodPriority: [1] }, "json: cannot unmarshal number into Go struct field KubeletConfiguration.shutdownGracePeriodByPodPriority of type v1beta1.ShutdownGracePeriodByPodPriority"],
+  [{ shutdownGracePeriodByPodPriority: [{ priority: 1, shutdownGracePeriodSecond: 10 }] }, 'unknown field "shutdownGracePeriodByPodPriority[0].shutdownGracePeriodSecond"'],
+  [{ reservedMemory: [{ numaNode: 0, limits: { memory: "x" } }] }, "error: failed to decode: quantities must match the regular expression"],
+  [{ memoryThrottlingFactor: "0.8" }, "json: cannot unmarshal string into Go struct field KubeletConfiguration.memoryThrottlingFactor of type float64"],
   [{ evictionSoft: { "memory.available": "1Gi" } }, "grace period must be specified for the soft eviction threshold memory.available"],
   [{ evictionHard: { "memory.free": "1Gi" } }, "unsupported eviction signal memory.free"],
   [{ evictionHard: { constructor: "1Gi" } }, "unsupported eviction signal constructor"],
@@ -214,6 +228,8 @@ test("processors that are reserved by name are those that are kept from pods", (
   expect(settings.placement).toMatchObject({ cpuPolicy: "static", cpuOptions: { "full-pcpus-only": "true" }, reservedCpus: "0,2-3", cpuReconcileMs: 10_000, topologyPolicy: "none" });
   expect(settings.reserved).toEqual({ cpu: "3", memory: "2147483648000m" });
   expect(() => applyConfiguration(base, { cpuManagerPolicy: "static" }, { os: "windows" })).toThrow("are not supported by this kubelet on Windows");
+  expect(() => applyConfiguration(base, { cgroupDriver: "systemd", cgroupsPerQOS: false, enforceNodeAllocatable: [""] }, { os: "windows" }), "as guides for Windows have it").not.toThrow();
+  expect(() => applyConfiguration(base, { singleProcessOOMKill: false, userNamespaces: {} }, { os: "windows" })).toThrow("[invalid configuration: singleProcessOOMKill is not supported on Windows, invalid configuration: userNamespaces is not supported on Windows]");
 });
 
 test("pods share what is not reserved, unless that is not to be enforced", () => {

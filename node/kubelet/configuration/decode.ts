@@ -3,15 +3,17 @@
  *
  *   base file ◀─ drop-ins, in the order of their names: maps are merged, lists are replaced
  *
- * A field nobody knows is refused. One whose value we cannot do is refused as well, rather than taken and not obeyed.
+ * A field nobody knows is refused, wherever it stands, and so is what is of another type: a "false" in quotes is not false. One whose value we cannot do is refused as well, rather than taken and not obeyed.
  *
  * API:    https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
  * Source: kubernetes v1.36 pkg/kubelet/apis/config/{types,validation/validation}.go, pkg/kubelet/apis/config/v1beta1/defaults.go
  */
 import { aggregate } from "../../../core/api/meta/aggregate.ts";
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
-import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
-import { isMap, jsonKindOf, type JsonMap } from "../../../core/api/patch/json-value.ts";
+import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { jsonNodeOf } from "../../../core/api/codec/json-document.ts";
+import { isMap, type JsonMap } from "../../../core/api/patch/json-value.ts";
+import { diagnose } from "../../../core/api/schema/diagnose.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
@@ -19,7 +21,7 @@ import type { PlacementSettings } from "../placement/settings.ts";
 import { reservedGroups } from "../resources/reserved-groups.ts";
 import type { AccessSettings, KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
-import { fieldsOf, type Kind } from "./fields.ts";
+import { configurationType, fieldsOf } from "./fields.ts";
 import { validate } from "./validate.ts";
 
 export type Configuration = Readonly<Record<string, unknown>>;
@@ -27,6 +29,7 @@ type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
 /** Throws an Error for the user. `documents`: the file and then the drop-ins, as parsed. */
 export function mergeConfigurations(documents: readonly { readonly path: string; readonly value: unknown }[]): Configuration {
+  const type = configurationType();
   let merged: Record<string, unknown> = {};
   for (const { path, value } of documents) {
     if (value === null || value === undefined) continue;
@@ -34,12 +37,9 @@ export function mergeConfigurations(documents: readonly { readonly path: string;
     const { apiVersion, kind, ...fields } = value as Record<string, unknown>;
     if (kind !== "KubeletConfiguration" || apiVersion !== "kubelet.config.k8s.io/v1beta1")
       throw new Error(`failed to load kubelet config file, path: ${path}, error: no kind "${String(kind ?? "")}" is registered for version "${String(apiVersion ?? "")}"`);
-    const wrong = Object.entries(fields).flatMap(([name, content]) => {
-      const kinds = fieldsOf().get(name);
-      if (!kinds) return [`unknown field "${name}"`];
-      return content === null || isOfKind(content, kinds) ? [] : [`json: cannot unmarshal ${jsonKindOf(content)} into Go struct field KubeletConfiguration.${name} of type ${kinds}`];
-    });
-    if (wrong.length > 0) throw new Error(`failed to load kubelet config file, path: ${path}, error: strict decoding error: ${wrong.join(", ")}`);
+    const { error, strict } = diagnose(type, jsonNodeOf(fields));
+    const wrong = error === undefined ? strict.length > 0 ? `strict decoding error: ${strict.join(", ")}` : undefined : `failed to decode: ${error}`;
+    if (wrong !== undefined) throw new Error(`failed to load kubelet config file, path: ${path}, error: ${wrong}`);
     merged = overlay(merged, fields);
   }
   return merged;
@@ -58,18 +58,7 @@ function overlay(below: JsonMap, above: JsonMap): Record<string, unknown> {
   return result;
 }
 
-function isOfKind(value: unknown, kind: Kind): boolean {
-  switch (kind) {
-    case "bool": return typeof value === "boolean";
-    case "int": return Number.isInteger(value);
-    case "string": case "duration": return typeof value === "string";
-    case "quantity": return isQuantity(String(value));
-    case "list": return Array.isArray(value);
-    case "map": return isMap(value);
-  }
-}
-
-/** What is not given is upstream's default in these also where nothing is said by a zero: files that tools write have one for each field. */
+/** What is not given is upstream's default in these also where nothing is said by a zero: files that tools write have one for each field. A flag of zero pods says none. */
 const ZERO_IS_UNSET: readonly string[] = [
   "syncFrequency", "fileCheckFrequency", "httpCheckFrequency", "address", "port", "registryBurst", "eventBurst", "healthzBindAddress", "streamingConnectionIdleTimeout", "nodeStatusReportFrequency", "nodeStatusUpdateFrequency",
   "nodeLeaseDurationSeconds", "imageMinimumGCAge", "volumeStatsAggPeriod", "cgroupDriver", "cpuManagerPolicy", "cpuManagerReconcilePeriod", "memoryManagerPolicy",
@@ -78,10 +67,11 @@ const ZERO_IS_UNSET: readonly string[] = [
   "volumePluginDir", "memoryReservationPolicy", "imagePullCredentialsVerificationPolicy", "podLogsDir",
 ];
 
-/** With the defaults that hang on other fields. */
-function completed(given: Configuration): Configuration {
-  const values = Object.entries(given).map(([name, value]) => [name, fieldsOf().get(name) === "duration" ? printed(value) : value] as const);
-  const result: Record<string, unknown> = Object.fromEntries(values.filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && (value === 0 || value === "" || (value === "0s" && fieldsOf().get(name) === "duration")))));
+/** With the defaults that hang on other fields. `flags`: what they say, and no file. */
+function completed(given: Configuration, flags: ReadonlySet<string>): Configuration {
+  const kinds = fieldsOf();
+  const values = Object.entries(given).map(([name, value]) => [name, kinds.get(name) === "duration" ? printed(value) : value] as const);
+  const result: Record<string, unknown> = Object.fromEntries(values.filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && ((value === 0 && !flags.has(name)) || value === "" || (value === "0s" && kinds.get(name) === "duration")))));
   if (result["nodeStatusReportFrequency"] === undefined && result["nodeStatusUpdateFrequency"] !== undefined) result["nodeStatusReportFrequency"] = result["nodeStatusUpdateFrequency"];
   if (result["serializeImagePulls"] === undefined && Number(result["maxParallelImagePulls"] ?? 0) >= 2) result["serializeImagePulls"] = false;
   if (Number(result["podPidsLimit"] ?? 0) < 0) result["podPidsLimit"] = -1;
@@ -97,10 +87,16 @@ function printed(duration: unknown): unknown {
   }
 }
 
+export interface ConfigurationOptions {
+  readonly os: "linux" | "windows";
+  /** Fields that flags say. */
+  readonly flags?: ReadonlySet<string> | undefined;
+}
+
 /** Settings with the configuration's in their place. Throws an Error for the user, with everything that is wrong. */
-export function applyConfiguration(base: KubeletSettings, given: Configuration, { os }: { readonly os: "linux" | "windows" }): KubeletSettings {
-  const configuration = completed(given);
-  const problems = validate(configuration);
+export function applyConfiguration(base: KubeletSettings, given: Configuration, { os, flags = new Set() }: ConfigurationOptions): KubeletSettings {
+  const configuration = completed(given, flags);
+  const problems = validate(configuration, os);
   if (problems.length > 0) throw new Error(`failed to validate kubelet configuration, error: ${aggregate(problems)}`);
   const result: Writable = { ...base };
   const has = (name: string): boolean => configuration[name] !== undefined;

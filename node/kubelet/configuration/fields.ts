@@ -1,148 +1,237 @@
-/** The fields of KubeletConfiguration v1beta1, with what they hold and their defaults. Source: kubernetes v1.36 staging/src/k8s.io/kubelet/config/v1beta1/types.go, pkg/kubelet/apis/config/v1beta1/defaults.go */
+/**
+ * The fields of KubeletConfiguration v1beta1: what they hold, down to the last, and their defaults.
+ *
+ * Source: kubernetes v1.36 staging/src/k8s.io/kubelet/config/v1beta1/types.go, pkg/kubelet/apis/config/v1beta1/defaults.go, component-base/{logs,tracing}/api/v1/types.go
+ */
+import { Facts, type StructType, type Type } from "../../../core/api/schema/facts.ts";
 
-export type Kind = "bool" | "int" | "string" | "duration" | "quantity" | "list" | "map";
+/** As flags write them. */
+export type Kind = "bool" | "int" | "float" | "string" | "duration" | "list" | "map";
 
-/** name kind default; "-" has none. */
+/** name type default; "-" has none. Types are written as in core/api/schema/facts.ts. */
 const TABLE = `
-enableServer bool true
-staticPodPath string -
-podLogsDir string "/var/log/pods"
-syncFrequency duration "1m0s"
-fileCheckFrequency duration "20s"
-httpCheckFrequency duration "20s"
-staticPodURL string -
-staticPodURLHeader map -
-address string "0.0.0.0"
-port int 10250
-readOnlyPort int -
-tlsCertFile string -
-tlsPrivateKeyFile string -
-tlsCipherSuites list -
-tlsMinVersion string -
-tlsCurvePreferences list -
-rotateCertificates bool -
-serverTLSBootstrap bool -
-authentication map {"x509":{},"webhook":{"enabled":true,"cacheTTL":"2m0s"},"anonymous":{"enabled":false}}
-authorization map {"mode":"Webhook","webhook":{"cacheAuthorizedTTL":"5m0s","cacheUnauthorizedTTL":"30s"}}
-registryPullQPS int 5
-registryBurst int 10
-imagePullCredentialsVerificationPolicy string "NeverVerifyPreloadedImages"
-preloadedImagesVerificationAllowlist list -
-eventRecordQPS int 50
-eventBurst int 100
-enableDebuggingHandlers bool true
-enableContentionProfiling bool -
-healthzPort int 10248
-healthzBindAddress string "127.0.0.1"
-oomScoreAdj int -999
-clusterDomain string -
-clusterDNS list -
-streamingConnectionIdleTimeout duration "4h0m0s"
-nodeStatusUpdateFrequency duration "10s"
-nodeStatusReportFrequency duration "5m0s"
-nodeLeaseDurationSeconds int 40
-imageMinimumGCAge duration "2m0s"
-imageMaximumGCAge duration "0s"
-imageGCHighThresholdPercent int 85
-imageGCLowThresholdPercent int 80
-volumeStatsAggPeriod duration "1m0s"
-kubeletCgroups string -
-systemCgroups string -
-cgroupRoot string -
-cgroupsPerQOS bool true
-cgroupDriver string "cgroupfs"
-cpuManagerPolicy string "none"
-singleProcessOOMKill bool -
-cpuManagerPolicyOptions map -
-cpuManagerReconcilePeriod duration "10s"
-memoryManagerPolicy string "None"
-topologyManagerPolicy string "none"
-topologyManagerScope string "container"
-topologyManagerPolicyOptions map -
-qosReserved map -
-runtimeRequestTimeout duration "2m0s"
-hairpinMode string "promiscuous-bridge"
-maxPods int 110
-podCIDR string -
-podPidsLimit int -1
-resolvConf string "/etc/resolv.conf"
-runOnce bool -
-cpuCFSQuota bool true
-cpuCFSQuotaPeriod duration "100ms"
-nodeStatusMaxImages int 50
-maxOpenFiles int 1000000
-contentType string "application/vnd.kubernetes.protobuf"
-kubeAPIQPS int 50
-kubeAPIBurst int 100
-serializeImagePulls bool true
-maxParallelImagePulls int -
-evictionHard map {"imagefs.available":"15%","imagefs.inodesFree":"5%","memory.available":"100Mi","nodefs.available":"10%","nodefs.inodesFree":"5%"}
-evictionSoft map -
-evictionSoftGracePeriod map -
-evictionPressureTransitionPeriod duration "5m0s"
-evictionMaxPodGracePeriod int -
-evictionMinimumReclaim map -
-mergeDefaultEvictionSettings bool false
-podsPerCore int -
-enableControllerAttachDetach bool true
-protectKernelDefaults bool -
-makeIPTablesUtilChains bool true
-iptablesMasqueradeBit int 14
-iptablesDropBit int 15
-featureGates map -
-failSwapOn bool false
-memorySwap map {}
-containerLogMaxSize string "10Mi"
-containerLogMaxFiles int 5
-containerLogMaxWorkers int 1
-containerLogMonitorInterval duration "10s"
-configMapAndSecretChangeDetectionStrategy string "Watch"
-systemReserved map -
-kubeReserved map -
-reservedSystemCPUs string -
-showHiddenMetricsForVersion string -
-systemReservedCgroup string -
-kubeReservedCgroup string -
-enforceNodeAllocatable list ["pods"]
-allowedUnsafeSysctls list -
-volumePluginDir string "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
-providerID string -
-kernelMemcgNotification bool -
-logging map {"format":"json","verbosity":0}
-enableSystemLogHandler bool true
-enableSystemLogQuery bool false
-shutdownGracePeriod duration "0s"
-shutdownGracePeriodCriticalPods duration "0s"
-shutdownGracePeriodByPodPriority list -
-crashLoopBackOff map {}
-reservedMemory list -
-enableProfilingHandler bool true
-enableDebugFlagsHandler bool true
-seccompDefault bool false
-memoryThrottlingFactor quantity 0.9
-memoryReservationPolicy string "None"
-registerWithTaints list -
-registerNode bool true
-tracing map -
-localStorageCapacityIsolation bool true
-containerRuntimeEndpoint string -
-imageServiceEndpoint string -
-failCgroupV1 bool false
-userNamespaces map -
-imagePullProgressDeadline duration -
+enableServer b true
+staticPodPath s -
+podLogsDir s "/var/log/pods"
+syncFrequency m.Duration "1m0s"
+fileCheckFrequency m.Duration "20s"
+httpCheckFrequency m.Duration "20s"
+staticPodURL s -
+staticPodURLHeader {}[]s -
+address s "0.0.0.0"
+port i 10250
+readOnlyPort i -
+tlsCertFile s -
+tlsPrivateKeyFile s -
+tlsCipherSuites []s -
+tlsMinVersion s -
+tlsCurvePreferences []i -
+rotateCertificates b -
+serverTLSBootstrap b -
+authentication KubeletAuthentication {"x509":{},"webhook":{"enabled":true,"cacheTTL":"2m0s"},"anonymous":{"enabled":false}}
+authorization KubeletAuthorization {"mode":"Webhook","webhook":{"cacheAuthorizedTTL":"5m0s","cacheUnauthorizedTTL":"30s"}}
+registryPullQPS i 5
+registryBurst i 10
+imagePullCredentialsVerificationPolicy ImagePullCredentialsVerificationPolicy "NeverVerifyPreloadedImages"
+preloadedImagesVerificationAllowlist []s -
+eventRecordQPS i 50
+eventBurst i 100
+enableDebuggingHandlers b true
+enableContentionProfiling b -
+healthzPort i 10248
+healthzBindAddress s "127.0.0.1"
+oomScoreAdj i -999
+clusterDomain s -
+clusterDNS []s -
+streamingConnectionIdleTimeout m.Duration "4h0m0s"
+nodeStatusUpdateFrequency m.Duration "10s"
+nodeStatusReportFrequency m.Duration "5m0s"
+nodeLeaseDurationSeconds i 40
+imageMinimumGCAge m.Duration "2m0s"
+imageMaximumGCAge m.Duration "0s"
+imageGCHighThresholdPercent i 85
+imageGCLowThresholdPercent i 80
+volumeStatsAggPeriod m.Duration "1m0s"
+kubeletCgroups s -
+systemCgroups s -
+cgroupRoot s -
+cgroupsPerQOS b true
+cgroupDriver s "cgroupfs"
+cpuManagerPolicy s "none"
+singleProcessOOMKill b -
+cpuManagerPolicyOptions {}s -
+cpuManagerReconcilePeriod m.Duration "10s"
+memoryManagerPolicy s "None"
+topologyManagerPolicy s "none"
+topologyManagerScope s "container"
+topologyManagerPolicyOptions {}s -
+qosReserved {}s -
+runtimeRequestTimeout m.Duration "2m0s"
+hairpinMode s "promiscuous-bridge"
+maxPods i 110
+podCIDR s -
+podPidsLimit l -1
+resolvConf s "/etc/resolv.conf"
+runOnce b -
+cpuCFSQuota b true
+cpuCFSQuotaPeriod m.Duration "100ms"
+nodeStatusMaxImages i 50
+maxOpenFiles l 1000000
+contentType s "application/vnd.kubernetes.protobuf"
+kubeAPIQPS i 50
+kubeAPIBurst i 100
+serializeImagePulls b true
+maxParallelImagePulls i -
+evictionHard {}s {"imagefs.available":"15%","imagefs.inodesFree":"5%","memory.available":"100Mi","nodefs.available":"10%","nodefs.inodesFree":"5%"}
+evictionSoft {}s -
+evictionSoftGracePeriod {}s -
+evictionPressureTransitionPeriod m.Duration "5m0s"
+evictionMaxPodGracePeriod i -
+evictionMinimumReclaim {}s -
+mergeDefaultEvictionSettings b false
+podsPerCore i -
+enableControllerAttachDetach b true
+protectKernelDefaults b -
+makeIPTablesUtilChains b true
+iptablesMasqueradeBit i 14
+iptablesDropBit i 15
+featureGates {}b -
+failSwapOn b false
+memorySwap MemorySwapConfiguration {}
+containerLogMaxSize s "10Mi"
+containerLogMaxFiles i 5
+containerLogMaxWorkers i 1
+containerLogMonitorInterval m.Duration "10s"
+configMapAndSecretChangeDetectionStrategy ResourceChangeDetectionStrategy "Watch"
+systemReserved {}s -
+kubeReserved {}s -
+reservedSystemCPUs s -
+showHiddenMetricsForVersion s -
+systemReservedCgroup s -
+kubeReservedCgroup s -
+enforceNodeAllocatable []s ["pods"]
+allowedUnsafeSysctls []s -
+volumePluginDir s "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
+providerID s -
+kernelMemcgNotification b -
+logging logs/v1.LoggingConfiguration {"format":"json","verbosity":0}
+enableSystemLogHandler b true
+enableSystemLogQuery b false
+shutdownGracePeriod m.Duration "0s"
+shutdownGracePeriodCriticalPods m.Duration "0s"
+shutdownGracePeriodByPodPriority []ShutdownGracePeriodByPodPriority -
+crashLoopBackOff CrashLoopBackOffConfig {}
+reservedMemory []MemoryReservation -
+enableProfilingHandler b true
+enableDebugFlagsHandler b true
+seccompDefault b false
+memoryThrottlingFactor f 0.9
+memoryReservationPolicy MemoryReservationPolicy "None"
+registerWithTaints []core/v1.Taint -
+registerNode b true
+tracing tracing/v1.TracingConfiguration -
+localStorageCapacityIsolation b true
+containerRuntimeEndpoint s -
+imageServiceEndpoint s -
+failCgroupV1 b false
+userNamespaces UserNamespaces -
+imagePullProgressDeadline m.Duration -
 `;
 
-export function fieldsOf(): ReadonlyMap<string, Kind> {
-  return new Map(rows().map(([name, kind]) => [name, kind]));
+/** Of what fields hold, in packages that Go's errors name. */
+const TYPES = `P kubelet/config/v1beta1
+T KubeletAuthentication
+ x509 - KubeletX509Authentication
+ webhook - KubeletWebhookAuthentication
+ anonymous - KubeletAnonymousAuthentication
+T KubeletX509Authentication
+ clientCAFile - s
+T KubeletWebhookAuthentication
+ enabled - b
+ cacheTTL - m.Duration
+T KubeletAnonymousAuthentication
+ enabled - b
+T KubeletAuthorization
+ mode - KubeletAuthorizationMode
+ webhook - KubeletWebhookAuthorization
+T KubeletWebhookAuthorization
+ cacheAuthorizedTTL - m.Duration
+ cacheUnauthorizedTTL - m.Duration
+T MemoryReservation
+ numaNode - i
+ limits - {}resource.Quantity
+T ShutdownGracePeriodByPodPriority
+ priority - i
+ shutdownGracePeriodSeconds - l
+T MemorySwapConfiguration
+ swapBehavior - s
+T CrashLoopBackOffConfig
+ maxContainerRestartPeriod - m.Duration
+T UserNamespaces
+ idsPerPod - l
+A KubeletAuthorizationMode s
+A ResourceChangeDetectionStrategy s
+A ImagePullCredentialsVerificationPolicy s
+A MemoryReservationPolicy s
+P api/core/v1
+T Taint
+ key - s
+ value - s
+ effect - TaintEffect
+ timeAdded - m.Time
+A TaintEffect s
+P api/tracing/v1
+T TracingConfiguration
+ endpoint - s
+ samplingRatePerMillion - i
+P api/logs/v1
+T LoggingConfiguration
+ format - s
+ flushFrequency - any
+ verbosity - VerbosityLevel
+ vmodule - VModuleConfiguration
+ options - FormatOptions
+T FormatOptions
+ text - OutputRoutingOptions
+ json - OutputRoutingOptions
+T OutputRoutingOptions
+ splitStream - b
+ infoBufferSize - resource.Quantity
+A VModuleConfiguration []VModuleItem
+T VModuleItem
+ filePattern - s
+ verbosity - VerbosityLevel
+A VerbosityLevel i
+`;
+
+/** A document without its kind and version. */
+export function configurationType(): StructType {
+  const own = rows().map(([name, type]) => ` ${name} - ${type}`).join("\n");
+  return new Facts([`${TYPES}P kubelet/config/v1beta1\nT KubeletConfiguration\n${own}`]).structNamed("io.k8s.kubelet.config.v1beta1.KubeletConfiguration")!;
 }
+
+export function fieldsOf(): ReadonlyMap<string, Kind> {
+  return new Map(configurationType().fields.map(({ name, type }) => [name, kindOf(type)]));
+}
+
+function kindOf(type: Type): Kind {
+  switch (type.kind) {
+    case "list": return "list";
+    case "map": case "struct": return "map";
+    case "special": return "duration"; // there is no other of them
+    case "scalar": return SCALARS[type.scalar];
+  }
+}
+
+const SCALARS = { string: "string", bytes: "string", bool: "bool", int32: "int", int64: "int", float64: "float" } as const;
 
 export function defaultsOf(): Readonly<Record<string, unknown>> {
   return Object.fromEntries(rows().flatMap(([name, , text]) => (text === "-" ? [] : [[name, JSON.parse(text) as unknown]])));
 }
 
-function rows(): [name: string, kind: Kind, text: string][] {
+function rows(): [name: string, type: string, text: string][] {
   return TABLE.trim().split("\n").map((line) => {
-    const [name = "", kind = "", ...rest] = line.split(" ");
-    return [name, kind as Kind, rest.join(" ")];
+    const [name = "", type = "", ...rest] = line.split(" ");
+    return [name, type, rest.join(" ")];
   });
 }

@@ -12,7 +12,7 @@ import { defaultsOf, fieldsOf } from "./fields.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
-export function validate(given: Values): string[] {
+export function validate(given: Values, os: "linux" | "windows"): string[] {
   const defaults = defaultsOf();
   const value = <T>(name: string): T => (given[name] ?? defaults[name]) as T;
   const number = (name: string): number => value<number | undefined>(name) ?? 0;
@@ -97,6 +97,7 @@ export function validate(given: Values): string[] {
   check(ids === undefined || ids >= 65_536, "userNamespaces.idsPerPod must not be less than 65536");
   check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
   check(ids === undefined || ids <= 4_294_967_295, "userNamespaces.idsPerPod must not be more than 4294967295");
+  for (const name of os === "windows" ? ["singleProcessOOMKill", "userNamespaces"] : []) check(given[name] === undefined, `${name} is not supported on Windows`);
   checkVerification(value, { check, isOn: isOn("KubeletEnsureSecretPulledImages") });
   check(isIP(value<string>("address")) !== 0, `address (--address) ${JSON.stringify(value<string>("address"))} must be an IP address`);
   check((value<string | undefined>("tlsCertFile") ?? "") === "" === ((value<string | undefined>("tlsPrivateKeyFile") ?? "") === ""), "tlsCertFile (--tls-cert-file) and tlsPrivateKeyFile (--tls-private-key-file) go together");
@@ -108,7 +109,7 @@ export function validate(given: Values): string[] {
   checkTracing(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
   problems.push(...["systemReserved", "kubeReserved"].flatMap((name) => reservedProblems(value<Readonly<Record<string, unknown>> | undefined>(name) ?? {})));
-  return [...problems, ...notDone(given)];
+  return [...problems, ...notDone(given, os)];
 }
 
 function checkVerification(value: <T>(name: string) => T, { check, isOn }: { readonly check: (good: boolean, message: string) => void; readonly isOn: boolean }): void {
@@ -208,7 +209,10 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   localStorageCapacityIsolation: [true],
 };
 
-function notDone(given: Values): string[] {
+/** Where there are no control groups nobody is told how they are kept. */
+const OF_LINUX: readonly string[] = ["cgroupDriver", "cgroupsPerQOS"];
+
+function notDone(given: Values, os: "linux" | "windows"): string[] {
   const at = (path: string): unknown => path.split(".").reduce<unknown>((found, name) => (found as Values | null | undefined)?.[name], given);
-  return Object.entries(ONLY).flatMap(([name, allowed]) => (at(name) === undefined || allowed.includes(at(name)) || JSON.stringify(at(name)) === "{}" ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet${allowed.length > 0 ? `: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}` : ""}`]));
+  return Object.entries(ONLY).flatMap(([name, allowed]) => ((os === "windows" && OF_LINUX.includes(name)) || at(name) === undefined || allowed.includes(at(name)) || JSON.stringify(at(name)) === "{}" ? [] : [`invalid configuration: ${name} ${JSON.stringify(at(name))} is not supported by this kubelet${allowed.length > 0 ? `: it must be ${allowed.map((one) => JSON.stringify(one)).join(" or ")}` : ""}`]));
 }

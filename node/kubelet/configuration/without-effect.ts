@@ -17,7 +17,7 @@ const WHY: Readonly<Record<string, string>> = {
   contentType: "the kubelet speaks JSON", makeIPTablesUtilChains: NO_IPTABLES, iptablesMasqueradeBit: NO_IPTABLES, iptablesDropBit: NO_IPTABLES, showHiddenMetricsForVersion: "there are no hidden metrics",
   volumePluginDir: "volumes come by CSI", kernelMemcgNotification: "memory is looked at often enough without",
   logging: "logs are JSON; how much is said is --log-level's", memoryThrottlingFactor: "memory is not throttled before its limit (upstream's gate MemoryQoS is off)",
-  tlsCurvePreferences: "the curves are the TLS library's", imagePullProgressDeadline: "the container runtime decides when a pull has stalled",
+  "authentication.x509.clientCAFile": "whose certificates are taken the cluster says", tlsCurvePreferences: "the curves are the TLS library's", imagePullProgressDeadline: "the container runtime decides when a pull has stalled",
 };
 
 export interface WithoutEffect { readonly field: string; readonly why: string }
@@ -25,7 +25,14 @@ export interface WithoutEffect { readonly field: string; readonly why: string }
 /** `given`: as applyConfiguration took it. */
 export function withoutEffect(given: Readonly<Record<string, unknown>>): WithoutEffect[] {
   const defaults = defaultsOf();
-  return Object.entries(WHY).flatMap(([field, why]) => (given[field] === undefined || isEmpty(given[field]) || JSON.stringify(given[field]) === JSON.stringify(defaults[field]) ? [] : [{ field, why }]));
+  return Object.entries(WHY).flatMap(([field, why]) => {
+    const value = valueAt(given, field);
+    return value === undefined || isEmpty(value) || JSON.stringify(value) === JSON.stringify(valueAt(defaults, field)) ? [] : [{ field, why }];
+  });
+}
+
+function valueAt(values: Readonly<Record<string, unknown>>, field: string): unknown {
+  return field.split(".").reduce<unknown>((within, name) => (within as Readonly<Record<string, unknown>> | null | undefined)?.[name], values);
 }
 
 function isEmpty(value: unknown): boolean {

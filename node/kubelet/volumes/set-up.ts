@@ -6,7 +6,6 @@ import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { compareQuantities, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
-import { CLUSTER_TRUST_BUNDLES } from "../../../core/client/resources.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
@@ -25,6 +24,7 @@ import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volu
 import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import { doesAnswer, isElsewhere } from "./remote-volumes.ts";
+import { servedBundles } from "./trust-anchors.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
 import { giveToGroup, isThere, makeDirectory } from "./volume-directory.ts";
 
@@ -70,7 +70,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
   const facts = {
     pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token,
-    trustBundles: async () => (await deps.client.resource(CLUSTER_TRUST_BUNDLES).list({}, { signal })).items,
+    trustBundles: () => servedBundles(deps.client, signal),
     certificate: (index: number) => deps.certificates.certificate(pod, volume.name, index),
   };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;

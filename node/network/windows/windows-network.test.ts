@@ -91,7 +91,7 @@ async function start(overlay: "vxlan" | "host-gw") {
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
   hcn.settle = (network) => ({ ...network, Policies: [...(network.Policies ?? []), { Type: "ProviderAddress", Settings: { ProviderAddress: "127.0.0.1" } }, { Type: "DrMacAddress", Settings: { Address: "00-15-5D-AA-BB-CC" } }] });
   const network = windowsNetwork({
-    informers, client: api.client, nodeName: "win", nodeIp: "127.0.0.1", adapter: "Ethernet", overlay, clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], clusterDns: "10.43.0.10", clusterDomain: "cluster.local",
+    informers, client: api.client, nodeName: "win", nodeIp: "127.0.0.1", adapter: "Ethernet", overlay, clusterCidrs: ["10.42.0.0/16", "fd00:42::/56"], serviceCidrs: ["10.43.0.0/16", "fd00:43::/112"], clusterDns: "10.43.0.10", clusterDomain: "cluster.local",
     cniConfDir: join(directory, "cni"), stateDir: directory, hcn: () => hcn, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), clock: systemClock, log: silentLog,
     routes: {
       list: () => routes, remove: ({ to }) => void routes.splice(routes.findIndex((route) => route.to === to), 1),
@@ -110,7 +110,9 @@ test("an overlay comes with the node's range, follows the other nodes, and comes
   await eventually(() => at.network.state(), Boolean);
   expect(at.hcn.calls).toEqual(["createNetwork coracle", "addPolicy RemoteSubnetRoute 10.42.1.0/24", "addPolicy HostRoute"]);
   expect(at.network.state()).toMatchObject({ type: "Overlay", sourceVip: "10.42.7.254", remoteSubnets: [{ prefix: "10.42.1.0/24", providerAddress: "192.168.1.11", mac: "0a:58:0a:2a:01:00" }] });
-  expect(JSON.parse(readFileSync(join(at.directory, "cni", "10-coracle.conflist"), "utf8"))).toMatchObject({ plugins: [{ type: "win-overlay" }] });
+  const written = readFileSync(join(at.directory, "cni", "10-coracle.conflist"), "utf8");
+  expect(JSON.parse(written)).toMatchObject({ plugins: [{ type: "win-overlay" }] });
+  expect(written, "of a cluster of both families").not.toContain("fd00");
   await at.api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "more" }, spec: { cidrs: ["10.43.0.0/16", "10.44.7.0/24"] } } as never, { signal: new AbortController().signal });
   await eventually(() => readFileSync(join(at.directory, "cni", "10-coracle.conflist"), "utf8"), (text) => text.includes('"DestinationPrefix": "10.44.7.0/24"') && text.includes('"10.43.0.0/16"'));
   await eventually(() => at.api.all(NODES).find(({ metadata }) => metadata.name === "win")?.metadata.annotations?.[ROUTER_MAC_ANNOTATION], (mac) => mac === "00:15:5d:aa:bb:cc");

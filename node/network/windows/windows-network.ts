@@ -68,7 +68,8 @@ const RETRY = { minMs: 1000, maxMs: 60_000 };
 const SETTLE = { everyMs: 500, withinMs: 30_000 };
 
 export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
-  const { informers, client, nodeName, overlay, clusterCidrs, hcn: open, exec, clock, log } = options;
+  const { informers, client, nodeName, overlay, hcn: open, exec, clock, log } = options;
+  const clusterCidrs = options.clusterCidrs.filter((cidr) => parseCidr(cidr)?.family === 4); // a cluster of both families has one that HNS takes here
   const nodes = informers.of(NODES);
   const ranges = serviceRanges(informers, options.serviceCidrs);
   const handlers: (() => void)[] = [];
@@ -145,8 +146,7 @@ export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
 
   /** Whole or not at all: containerd reads the directory whenever it changes. */
   function writeConfig(podCidr: string): void {
-    const { clusterCidrs: _, ...rest } = options;
-    const text = windowsCniConfig({ ...rest, clusterCidrs, serviceCidrs: ranges.of(4), type: overlay === "vxlan" ? "Overlay" : "L2Bridge", podCidr, ipamDir: join(options.stateDir, "ipam") });
+    const text = windowsCniConfig({ ...options, clusterCidrs, serviceCidrs: ranges.of(4), type: overlay === "vxlan" ? "Overlay" : "L2Bridge", podCidr, ipamDir: join(options.stateDir, "ipam") });
     const path = join(options.cniConfDir, CNI_FILE);
     if (existsSync(path) && readFileSync(path, "utf8") === text) return;
     mkdirSync(options.cniConfDir, { recursive: true });

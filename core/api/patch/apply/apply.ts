@@ -87,7 +87,9 @@ function applyChecked<T extends object>(request: Apply<T>, applied: JsonMap): Ap
   const stored = managedFieldsOf(live);
   const before = live === undefined ? undefined : withoutManagedFields(live);
   const versions = viewsOf(schema, request.apiVersion, request.versions);
-  const managers = reconcileManagers(managersBefore(request), before ?? schema.empty, versions);
+  const known = managersBefore(request);
+  if (before !== undefined) refuseMisfit(request, before, (name) => `failed to create typed live object (${name})`);
+  const managers = reconcileManagers(known, before ?? schema.empty, versions);
   let result: Merged;
   try {
     result = mergeAndOwn(request, { before, applied, managers, versions, force });
@@ -108,22 +110,17 @@ function managersBefore<T extends object>(request: Apply<T>): Managers {
   const { live } = request;
   const managers = managersStored(managedFieldsOf(live));
   if (managers.size > 0 || live === undefined) return managers;
-  try {
-    return capUpdateManagers(followUpdate<object>(managers, { ...request, live: undefined, updated: live, manager: BEFORE_FIRST_APPLY }));
-  } catch (error) {
-    if (!(error instanceof TypedError)) throw error;
-    throw statusError({ code: 500, reason: "", message: `failed to create manager for existing fields: failed to convert new object (${nameOf(live as JsonMap)}) to smd typed: ${misfitOf(request, live as JsonMap) ?? error.message}`, cause: error });
-  }
+  refuseMisfit(request, live as JsonMap, (name) => `failed to create manager for existing fields: failed to convert new object (${name}) to smd typed`);
+  return capUpdateManagers(followUpdate<object>(managers, { ...request, live: undefined, updated: live, manager: BEFORE_FIRST_APPLY }));
 }
 
-/** What is wrong with an object, and where. */
-function misfitOf<T extends object>({ schema }: Apply<T>, object: JsonMap): string | undefined {
+/** Of before the schema became what it is, or of before somebody checked: nobody can tell what to merge with. */
+function refuseMisfit<T extends object>({ schema }: Apply<T>, live: JsonMap, what: (name: string) => string): void {
   try {
-    validateTyped(schema.root, object, { duplicates: true });
-    return undefined;
+    validateTyped(schema.root, live, { duplicates: true });
   } catch (error) {
     if (!(error instanceof TypedError)) throw error;
-    return error.message;
+    throw statusError({ code: 500, reason: "", message: `${what(nameOf(live))}: ${error.message}`, cause: error });
   }
 }
 

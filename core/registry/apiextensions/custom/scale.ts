@@ -24,11 +24,8 @@ export function customScale(paths: Paths): Extract<Subresource, { type: "view" }
   const read = (object: Readonly<ApiObject>): Scale => scaleOf(object, paths);
   return {
     type: "view",
-    read: (object) => {
-      const scale = read(object);
-      const { replicas } = scale.spec ?? {};
-      return { ...scale, spec: replicas === 0 ? {} : { replicas: replicas ?? UNSET } }; // nought is not written
-    },
+    read: (object) => withReplicas(read(object), 0),
+    draft: (object) => withReplicas(read(object), UNSET),
     show(object) {
       const scale = read(object);
       if (scale.spec?.replicas === undefined) throw internalError(new Error(`the spec replicas field ${goQuote(paths.specReplicasPath)} does not exist`));
@@ -40,6 +37,12 @@ export function customScale(paths: Paths): Extract<Subresource, { type: "view" }
       setAt(object as unknown as Record<string, unknown>, partsOf(paths.specReplicasPath), replicas);
     },
   };
+}
+
+/** Nought is not written. */
+function withReplicas(scale: Scale, otherwise: number): Scale {
+  const replicas = scale.spec?.replicas ?? otherwise;
+  return { ...scale, spec: replicas === 0 ? {} : { replicas } };
 }
 
 function scaleOf(object: Readonly<ApiObject>, { specReplicasPath, statusReplicasPath, labelSelectorPath }: Paths): Scale {

@@ -35,6 +35,18 @@ test("of what is in an optional oldSelf the schema is forgotten", () => {
   expect(told({ type: "integer", "x-kubernetes-validations": [optional("oldSelf.hasValue()")] }, 1, {})).toEqual([]);
 });
 
+test("a set has what is added to it once, in the order it comes, however much that is", () => {
+  const set: JSONSchemaProps = { type: "array", items: text, "x-kubernetes-list-type": "set" };
+  const rules = ["size(self.a + ['c', 'b', 'c']) == 3", "(self.a + ['c', 'b', 'c'])[1] == 'c'", "(self.a + self.b).size() == 60001"].map((rule) => ({ rule }));
+  const many = Array.from({ length: 60_000 }, (_, i) => `v${i}`);
+  expect(told(object({ a: set, b: set }, ...rules), { a: ["a"], b: many }, undefined)).toEqual([]);
+  expect(told(object({ a: set, b: set }, { rule: "(self.a + self.b).size() == 60000" }), { a: many, b: many }, undefined)).toEqual([]);
+});
+
+test("a format may be called anything", () => {
+  for (const format of ["constructor", "toString", "__proto__"]) expect(told(object({ a: { type: "string", format } }, { rule: "self.a.size() < 3" }), { a: "long" }, undefined)).toEqual(["v: Invalid value: failed rule: self.a.size() < 3"]);
+});
+
 test.each<[string, JSONSchemaProps, unknown, string]>([
   ["a day", { type: "string", format: "date" }, "2020-1-01", 'Invalid date formatted string 2020-1-01: parsing time "2020-1-01" as "2006-01-02": cannot parse "1-01" as "01"'],
   ["a day and more", { type: "string", format: "date" }, "2020-01-01T", 'Invalid date formatted string 2020-01-01T: parsing time "2020-01-01T": extra text: "T"'],

@@ -72,7 +72,7 @@ test.each([
 test("a pod starts out Pending, with its class, gated if it has gates, its label keys merged", () => {
   const made = pod({
     schedulingGates: [{ name: "a/b" }],
-    topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {}, matchLabelKeys: ["app"] }],
+    topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {}, matchLabelKeys: ["app", "constructor"] }],
   }, { metadata: { labels: { app: "x" } }, status: { phase: "Running" } });
   pods.prepareForCreate!(made, context);
   expect(made.status).toEqual({
@@ -354,7 +354,7 @@ test("binding", () => {
 
 test("warnings", () => {
   const texts = [...pods.warnings!(pod({
-    nodeSelector: { "beta.kubernetes.io/os": "linux" }, terminationGracePeriodSeconds: -1,
+    nodeSelector: { "beta.kubernetes.io/os": "linux", constructor: "a" }, terminationGracePeriodSeconds: -1,
     containers: [{ ...c, env: [{ name: "A", value: "1" }, { name: "A", value: "2" }], ports: [{ containerPort: 80 }, { containerPort: 80 }], resources: { limits: { memory: "100m" } } }],
   }, { metadata: { name: "a.b" } }), undefined)];
   expect(texts).toEqual([

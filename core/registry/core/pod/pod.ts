@@ -162,7 +162,7 @@ function setGated(pod: Pod, { nowMs }: WriteContext): void {
 function mergeLabelKeys({ spec, metadata }: Pod): void {
   const labels = metadata.labels ?? {};
   const merge = (selector: LabelSelector | undefined, keys: readonly string[] | undefined, operator: "In" | "NotIn"): void => {
-    const added = (keys ?? []).flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+    const added = (keys ?? []).flatMap((key) => (Object.hasOwn(labels, key) ? [{ key, operator, values: [labels[key]!] }] : []));
     if (selector && added.length > 0) selector.matchExpressions = [...(selector.matchExpressions ?? []), ...added];
   };
   const mergeTerm = ({ labelSelector, matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): void => {

@@ -30,7 +30,7 @@ const NODE_LABELS_DEPRECATED: Readonly<Record<string, string>> = {
   "node-role.kubernetes.io/master": `use "node-role.kubernetes.io/control-plane" instead`,
 };
 
-export function deprecatedNodeLabel(name: string): string | undefined { return NODE_LABELS_DEPRECATED[name]; }
+export function deprecatedNodeLabel(name: string): string | undefined { return Object.hasOwn(NODE_LABELS_DEPRECATED, name) ? NODE_LABELS_DEPRECATED[name] : undefined; }
 
 const ANNOTATIONS_DEAD: Readonly<Record<string, string>> = {
   "scheduler.alpha.kubernetes.io/critical-pod": `non-functional in v1.16+; use the "priorityClassName" field instead`,
