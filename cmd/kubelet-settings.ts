@@ -25,7 +25,7 @@ import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
 import { nodeLabels } from "./node-labels.ts";
 import { nodeTaint } from "./node-taint.ts";
 import { pair } from "./pair.ts";
-import type { Paths } from "./paths.ts";
+import { type Paths, withoutLinks } from "./paths.ts";
 import { gitVersion } from "./version.ts";
 
 /** systemd-resolved keeps the real servers here, and a loopback address that no pod can use in /etc/resolv.conf. */
@@ -92,7 +92,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     nodeIps: node.ips,
     hostname: node.name, // a name that is given stands for the machine's own in labels and addresses too
     version: gitVersion(),
-    dataDir: paths.kubelet,
+    dataDir: withoutLinks(paths.kubelet),
     wellKnownDir: process.platform === "linux" ? "/var/lib/kubelet" : "",
     workingDir: process.cwd(),
     home: process.env[process.platform === "win32" ? "USERPROFILE" : "HOME"] ?? "",
