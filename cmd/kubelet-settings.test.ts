@@ -31,12 +31,13 @@ test("the kubelet's directory is called as in the table of mounts, where the dat
   try {
     mkdirSync(join(root, "disk"));
     symlinkSync(join(root, "disk"), join(root, "data"));
-    const dataDir = (): string => kubeletSettings({ kubeletArg: [], nodeLabel: [], nodeTaint: [] } as never, { name: "n1", ips: [] } as never, paths(join(root, "data"))).dataDir;
+    const dataDir = (...kubeletArg: string[]): string => kubeletSettings({ kubeletArg, nodeLabel: [], nodeTaint: [] } as never, { name: "n1", ips: [] } as never, paths(join(root, "data"))).dataDir;
     expect(dataDir()).toBe(join(root, "disk/agent/kubelet")); // not made yet
     mkdirSync(join(root, "elsewhere"));
     mkdirSync(join(root, "disk/agent"));
     symlinkSync(join(root, "elsewhere"), join(root, "disk/agent/kubelet"));
     expect(dataDir()).toBe(join(root, "elsewhere"));
+    expect(dataDir(`root-dir=${join(root, "data/own")}`)).toBe(join(root, "disk/own"));
   } finally {
     rmSync(root, { recursive: true });
   }

@@ -53,7 +53,7 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "authorization-mode": access((value) => ({ authorizes: mode(value) === "Webhook" })),
   "authorization-webhook-cache-authorized-ttl": access((value) => ({ allowedTtlMs: duration("authorization-webhook-cache-authorized-ttl", value) })),
   "authorization-webhook-cache-unauthorized-ttl": access((value) => ({ deniedTtlMs: duration("authorization-webhook-cache-unauthorized-ttl", value) })),
-  "root-dir": (settings, value) => void Object.assign(settings, { dataDir: value, seccompDir: join(value, "seccomp") }),
+  "root-dir": (settings, value) => void Object.assign(settings, { dataDir: withoutLinks(value), seccompDir: join(value, "seccomp") }),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = {
     ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)),
   }), // the newest tells how the container ended
