@@ -83,10 +83,11 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   if (count !== undefined && (!Number.isInteger(count) || count < 1)) throw new ConfigError(`--keep ${JSON.stringify(keep)}: must be a number, at least 1`);
   if (words.length > 1) throw new ConfigError("one FILE at a time");
   if (words[0] === undefined && !existsSync(server)) throw new ConfigError("there is no server on this machine: name a FILE to write to");
+  const cluster = connect(kubeconfig, "coracle-snapshot"); // before a name is taken, which would stay
   const file = words[0] === undefined ? await newSnapshotFile(directory, systemClock.nowMs()) : resolve(words[0]);
   if (existsSync(file)) throw new ConfigError(`${file}: is there already`);
   if (words[0] !== undefined && !existsSync(dirname(file))) throw new ConfigError(`${dirname(file)}: no such directory: make it first; if it is on another disk, is that mounted?`);
-  const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
+  const { rows, revision } = await saveBackup(cluster.download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
   console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
   if (count === undefined) return 0;
   for (const name of await pruneSnapshots(directory, count, words[0] === undefined ? file : undefined)) console.log(`${name} is deleted`);
