@@ -14,8 +14,8 @@ import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { withOwnAddresses } from "./config/ranges.ts";
-import { forgetEtcd } from "./datastore-place.ts";
-import { type Paths, paths as pathsIn } from "./paths.ts";
+import { forgetEtcd, refuseVanishedStore } from "./datastore-place.ts";
+import { type Paths, paths as pathsIn, withoutLinks } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
@@ -131,15 +131,17 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const secrets = [...(token === undefined ? [] : [parseJoinToken(token.trim()).secret]), ...(given === undefined ? await formerSecrets(paths.token) : [])];
   const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secrets, stamp: at, settings });
   setNativeDirectory(paths.native);
-  const aside = await freePath(`${paths.store}-before-${at}`);
-  const had = existsSync(paths.store);
-  const { rows, revision } = await restoreStore({ file, path: paths.store, clock: systemClock, aside }).catch((error: unknown) => {
+  await refuseVanishedStore(paths, false);
+  const store = withoutLinks(paths.store); // on its disk
+  const aside = await freePath(`${store}-before-${at}`);
+  const had = existsSync(store);
+  const { rows, revision } = await restoreStore({ file, path: store, clock: systemClock, aside }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
     throw error;
   });
   await keys?.apply();
   await forgetEtcd(paths);
-  console.log(`${paths.store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
+  console.log(`${store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
   if (had && existsSync(aside)) console.log(`the store of before is kept in ${aside}: remove it when all is well`);
   console.log(keys && keys.flags.length > 0 ? `start the server with ${keys.flags.join(" ")}, as the cluster had it` : "start the server");
   return 0;
