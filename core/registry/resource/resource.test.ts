@@ -175,4 +175,9 @@ test("expressions, of which there may be megabytes, are looked at one after anot
   const templates = resourceClaimTemplates(() => ({}));
   expect([pieces, judged, [...claims.foresee!(object, object, context)].length, [...templates.foresee!(template, template, context)].length, [...templates.foresee!(changed, template, context)].length]).toEqual([4, errors, 0, 0, 3]);
   expect(errors).toHaveLength(2);
+  const many = Array.from({ length: 33 }, (_, i) => `${i} > 0`);
+  const tooMany = created(claims, { spec: { devices: { requests: [{ name: "a", exactly: select(...many) }, { name: "b", exactly: select("true"), firstAvailable: [{ name: "c", ...select("false") }] }] } } });
+  expect([tooMany.errors.length, [...claims.foresee!(tooMany.object, undefined, context)].length]).toEqual([2, 0]); // nobody asks for them
+  const shelf = created(deviceClasses, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression: "true" } }, { cel: { expression: "1" } }] } });
+  expect([[...deviceClasses.foresee!(shelf.object, undefined, context)].length, [...deviceClasses.validate!(shelf.object, undefined, context)].map(formatFieldError), [...deviceClasses.foresee!(shelf.object, shelf.object, context)].length]).toEqual([2, shelf.errors, 0]);
 });
