@@ -311,6 +311,21 @@ test("a pod whose volume the node has no room for is told so in the end, and bel
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: context deadline exceeded"));
 });
 
+test("a part of a volume that a container had holds it no more when its driver takes it away", async () => {
+  const path = (...of: string[]): string => join(directory, "pods/u", ...of);
+  for (const part of ["volumes/v", "volume-subpaths/v/c/0"]) mkdirSync(path(part), { recursive: true });
+  const mounted = new Set([path("volumes/v"), path("volume-subpaths/v/c/0")]);
+  const mounts = { list: () => [], unmountAll: (below: string) => { for (const one of mounted) if (one.startsWith(below)) mounted.delete(one); return []; } } as unknown as Mounts;
+  let held: string[] | undefined;
+  const deps = {
+    dataDir: directory, mounts, clock: systemClock, metrics: volumeMetrics(metricsRegistry()), expander: { released: () => undefined }, tokens: { forget: () => undefined }, certificates: { forget: () => undefined },
+    csi: { tearDown: async () => { held = [...mounted]; } },
+  } as unknown as VolumeDeps;
+  await volumeManager(deps).release("u", { keepMessages: false, signal: new AbortController().signal });
+  expect(held).toEqual([path("volumes/v")]);
+  expect(existsSync(path())).toBe(false);
+});
+
 test("a volume that failed is tried again in time, though the clock is set back", async () => {
   let uptimeMs = 0, nowMs = 1e12;
   const volumes = volumeManager({ dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, uptimeMs: () => uptimeMs, nowMs: () => nowMs }, events: { event: () => undefined }, log: silentLog, node: () => ({ metadata: { name: "n" } }), metrics: volumeMetrics(metricsRegistry()), hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as VolumeDeps);
