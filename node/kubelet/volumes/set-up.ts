@@ -223,9 +223,9 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
   throw unknownKind(volume.name, metadata.name);
 }
 
-/** A directory, or a device: given as it is, or with the file system on it, which grows with it. */
+/** A directory, or a device: given as it is, or with the file system on it, which grows with it. A directory may be another machine's, as one of hostPath may. */
 async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
-  const { dataDir, mounts, devices, expander } = deps;
+  const { dataDir, mounts, exec, devices, expander } = deps;
   const { claim, volume: { metadata: { name }, spec }, readOnly, block } = bound;
   const { path, fsType = "" } = spec.local!;
   const options = mountOptionsOf(bound.volume);
@@ -237,9 +237,12 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
   }
   const growing = { pod, ...bound, grow: async () => { if ((await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
   const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name);
+  const isRemote = isElsewhere(mounts.list(), path);
   if (mounts.isMountPoint(directory)) await expander.inUse(growing, signal);
   else {
-    const kind = await localKind(path).catch((cause: Error) => { throw new MountFailure("MountVolume.NewMounter initialization", name, cause); });
+    const failure = (cause: Error): MountFailure => new MountFailure("MountVolume.NewMounter initialization", name, cause);
+    if (isRemote && !(await doesAnswer(exec, path, { signal }))) throw failure(new Error(`path "${path}" does not answer`));
+    const kind = await localKind(path).catch((cause: Error) => { throw failure(cause); });
     await makeDirectory(directory, 0o750);
     if (kind === "directory") bindWith(mounts, path, directory, { readOnly, options });
     else await devices.show({ name, device: path, fsType, options, readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
@@ -251,7 +254,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
       throw error;
     }
   }
-  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim) };
+  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim), isRemote };
 }
 
 /** What the volume's maker wants of its mount holds besides what the place has already. */
@@ -272,7 +275,8 @@ async function giveLocal({ dataDir, mounts, clock, events, log }: SetUpDeps, pod
   const { fsGroup } = pod.spec.securityContext ?? {};
   if (fsGroup === undefined) return;
   const { dev, ino, gid } = await stat(directory);
-  const others = mounts.list().filter(({ target }) => target !== directory && target.startsWith(`${podDirectories(dataDir)}/`) && target.includes("/volumes/kubernetes.io~local-volume/"));
+  const table = mounts.list(), own = table.findLast(({ target }) => target === directory)?.source;
+  const others = table.filter(({ source, target }) => source === own && target !== directory && target.startsWith(`${podDirectories(dataDir)}/`) && target.includes("/volumes/kubernetes.io~local-volume/"));
   const found = await Promise.all(others.map(async ({ target }) => await stat(target).catch(() => undefined))); // gone meanwhile
   if (!found.some((other) => other?.dev === dev && other.ino === ino)) return await giveToGroup(pod, directory, { readOnly: false, told: { clock, events, log } });
   if (gid !== fsGroup) events.event(podReference(pod), "Warning", "AlreadyMountedVolume", `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${gid}. The volume may not be shareable.`);
