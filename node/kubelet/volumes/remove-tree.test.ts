@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemMounts } from "../../os/mount.ts";
 import { removeTree } from "./remove-tree.ts";
 
 test("a directory goes with all that is in it, however deep, and nothing else", async () => {
@@ -63,5 +64,21 @@ test("a link in the directory's place is not followed", async () => {
   symlinkSync(join(directory, "kept"), join(directory, "pod"));
   await expect(removeTree(join(directory, "pod"))).rejects.toThrow();
   expect(existsSync(join(directory, "kept/inner"))).toBe(true);
+  rmSync(directory, { recursive: true });
+});
+
+test("what is mounted in it, by somebody who was late, stays as it is", async () => {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), "tree-"))), mounts = systemMounts();
+  const late = join(directory, "pod/volumes/late");
+  mkdirSync(late, { recursive: true });
+  mounts.mount({ source: "tmpfs", target: late, fsType: "tmpfs" });
+  try {
+    writeFileSync(join(late, "file"), "x");
+    await expect(removeTree(join(directory, "pod"))).rejects.toThrow(`something is mounted at ${late}`);
+    expect(readFileSync(join(late, "file"), "utf8")).toBe("x");
+  } finally {
+    mounts.unmount(late);
+  }
+  await removeTree(join(directory, "pod"));
   rmSync(directory, { recursive: true });
 });

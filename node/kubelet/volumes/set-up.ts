@@ -21,7 +21,7 @@ import { makeMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volume.ts";
-import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
+import { pluginDirectory, podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import { doesAnswer, isElsewhere } from "./remote-volumes.ts";
 import { servedBundles } from "./trust-anchors.ts";
@@ -29,6 +29,7 @@ import type { VolumeDeps } from "./volume-deps.ts";
 import { giveToGroup, isThere, makeDirectory } from "./volume-directory.ts";
 
 const MODE_DEFAULT = 0o644;
+const EMPTY_DIR = "kubernetes.io/empty-dir";
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"; // kubernetes v1.36 pkg/volume/util/util.go VolumeGidAnnotationKey
 
 export interface SetUpCall {
@@ -75,7 +76,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;
 
-  if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));
+  if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, { directory: directory(EMPTY_DIR), notes: pluginDirectory(podDirectory(deps.dataDir, pod.metadata.uid), EMPTY_DIR, volume.name) });
   if (hostPath) return await setUpHostPath(deps, hostPath, { readOnly: false, signal });
   if (configMap) {
     const mode = configMap.defaultMode ?? MODE_DEFAULT;
@@ -116,15 +117,14 @@ async function setUpHostPath({ exec, mounts }: SetUpDeps, source: HostPathVolume
   return { hostPath: path, readOnly, managed: false, isRemote };
 }
 
-async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
+async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, { directory, notes }: { readonly directory: string; readonly notes: string }): Promise<ReadyVolume> {
   const ready: ReadyVolume = { hostPath: directory, readOnly: false, managed: true };
   if (medium === "") {
-    const marker = directory.replace("/volumes/", "/plugins/"); // set up to the end: what containers changed since is theirs
-    if ((await isThere(join(marker, "ready"))) && (await isThere(directory))) return ready;
+    if ((await isThere(join(notes, "ready"))) && (await isThere(directory))) return ready; // set up to the end: what containers changed since is theirs
     await makeDirectory(directory, 0o777);
     await giveToGroup(pod, directory, { readOnly: false });
-    await makeDirectory(marker, 0o750);
-    await writeFile(join(marker, "ready"), "");
+    await makeDirectory(notes, 0o750);
+    await writeFile(join(notes, "ready"), "");
     return ready;
   }
   if (mounts.isMountPoint(directory)) return ready;

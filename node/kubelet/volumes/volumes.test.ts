@@ -292,6 +292,14 @@ test("huge pages are of a size that the pod has asked for; a directory that some
   expect(statSync(await made(pod(), "")).isDirectory()).toBe(true);
 });
 
+test("what is noted of a pod's volumes goes with it, wherever the data is", async () => {
+  const dataDir = join(directory, "volumes/data");
+  const deps = { dataDir, mounts: systemMounts(), tokens: {}, hostIps: [], allocatable: () => ({}) } as unknown as SetUpDeps;
+  await setUpVolume(deps, { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [] } } as unknown as Pod, { name: "v", emptyDir: {} }, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] });
+  expect(readdirSync(directory)).toEqual(["volumes"]);
+  expect(readdirSync(join(dataDir, "pods/u/plugins/kubernetes.io~empty-dir/v"))).toEqual(["ready"]);
+});
+
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
   let uptimeMs = 0, nowMs = 0;
   const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
