@@ -43,6 +43,8 @@ export type Exec = (command: string, args: readonly string[], options?: ExecOpti
 
 /** Longer than any tool we run needs on a loaded single-core machine, shorter than what a sync loop may hang. */
 const EXEC_TIMEOUT_MS = 120_000;
+/** What is still there so long after it was killed waits in the kernel, for a disk or a server that does not answer: it ends when that does, and nobody waits for it. */
+const KILLED_MS = 2_000;
 /** Per stream; what comes after is dropped. A node's whole nftables ruleset as JSON is about a tenth of it. */
 const OUTPUT_BYTES_MAX = 16 << 20;
 
@@ -53,13 +55,16 @@ export async function exec(command: string, args: readonly string[], options: Ex
   if (stop.aborted) throw new ExecError("aborted", `${what}: not started, already aborted`);
 
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], windowsHide: true, ...(options.env && { env: options.env }), ...(options.directory !== undefined && { cwd: options.directory }) });
+  let giveUp = (): void => undefined;
   const kill = (): void => {
     child.kill("SIGKILL");
+    AbortSignal.timeout(KILLED_MS).addEventListener("abort", () => giveUp(), { once: true });
     for (const stream of [child.stdout, child.stderr]) stream.destroy(); // what it has left behind may hold them open for ever
   };
   stop.addEventListener("abort", kill, { once: true });
   try {
     const ended = new Promise<{ exitCode: number | null; signalName: string | null }>((resolve, reject) => {
+      giveUp = () => resolve({ exitCode: null, signalName: null });
       child.once("error", reject);
       child.once("close", (exitCode, signalName) => resolve({ exitCode, signalName }));
     });

@@ -1,4 +1,4 @@
-import { closeSync, mkdtempSync, openSync, realpathSync, rmSync } from "node:fs";
+import { closeSync, mkdtempSync, openSync, read, readSync, realpathSync, rmSync, writeSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -33,6 +33,20 @@ function silentFileSystem(): Disposable & { readonly path: string } {
   return { path, [Symbol.dispose]() { systemMounts().unmount(path, { lazy: true }); closeSync(fd); rmSync(path, { recursive: true }); } };
 }
 
+/** One of which somebody takes the first question and does not answer it: whoever asked cannot even be killed. */
+async function mutedFileSystem(): Promise<Disposable & { readonly path: string }> {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), "muted-")));
+  const fd = openSync("/dev/fuse", "r+"), question = Buffer.alloc(64 * 1024), answer = Buffer.alloc(80);
+  systemMounts().mount({ source: "somebody", target: path, fsType: "fuse", options: [`fd=${fd}`, "rootmode=40000", "user_id=0", "group_id=0"] });
+  readSync(fd, question); // what it can do: FUSE_INIT
+  answer.writeUInt32LE(answer.length, 0);
+  question.copy(answer, 8, 8, 16); // its number
+  for (const [at, value] of [[16, 7], [20, 31], [36, 4096]] as const) answer.writeUInt32LE(value, at); // version 7.31, writes of 4 KiB
+  writeSync(fd, answer);
+  read(fd, question, () => undefined);
+  return { path, [Symbol.dispose]() { closeSync(fd); systemMounts().unmount(path, { lazy: true }); rmSync(path, { recursive: true }); } };
+}
+
 function hasFuse(): boolean {
   try {
     silentFileSystem()[Symbol.dispose]();
@@ -59,4 +73,9 @@ test("how full a remote volume is, a program of its own finds out", async () => 
 test.skipIf(!hasFuse())("of one that does not answer nothing is known, and nobody waits", async () => {
   using silent = silentFileSystem();
   await expect(remoteUsage(exec, silent.path, { signal, timeoutMs: 500 })).rejects.toThrow("stat -f");
+});
+
+test.skipIf(!hasFuse())("nor does anybody wait where whoever asks cannot be ended", async () => {
+  using muted = await mutedFileSystem();
+  await expect(remoteUsage(exec, muted.path, { signal, timeoutMs: 500 })).rejects.toThrow("did not end in time");
 });
