@@ -131,7 +131,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
     if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
     await (keepMessages ? removeButMessages(podDir) : removeTree(podDir));
-    await devices.sweep();
+    await devices.sweep(signal);
     await iscsi.sweep(signal);
   }
 
@@ -159,7 +159,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 
     async sweep(signal) {
       await deps.csi?.sweep(signal);
-      await devices.sweep();
+      await devices.sweep(signal);
       await iscsi.sweep(signal);
     },
 
