@@ -31,11 +31,14 @@ export type ExecErrorCode = "not-found" | "failed" | "killed" | "timeout" | "abo
 export class ExecError extends Error {
   readonly code: ExecErrorCode;
   readonly result: ExecResult | undefined;
-  constructor(code: ExecErrorCode, message: string, { result, cause }: { result?: ExecResult; cause?: unknown } = {}) {
+  /** The end of a program that could not be ended. */
+  readonly left: Promise<void> | undefined;
+  constructor(code: ExecErrorCode, message: string, { result, cause, left }: { result?: ExecResult; cause?: unknown; left?: Promise<void> | undefined } = {}) {
     super(message, { cause });
     this.name = "ExecError";
     this.code = code;
     this.result = result;
+    this.left = left;
   }
 }
 
@@ -55,7 +58,7 @@ export async function exec(command: string, args: readonly string[], options: Ex
   if (stop.aborted) throw new ExecError("aborted", `${what}: not started, already aborted`);
 
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], windowsHide: true, ...(options.env && { env: options.env }), ...(options.directory !== undefined && { cwd: options.directory }) });
-  let giveUp = (): void => undefined;
+  let giveUp = (): void => undefined, left: Promise<void> | undefined;
   const kill = (): void => {
     child.kill("SIGKILL");
     AbortSignal.timeout(KILLED_MS).addEventListener("abort", () => giveUp(), { once: true });
@@ -64,7 +67,10 @@ export async function exec(command: string, args: readonly string[], options: Ex
   stop.addEventListener("abort", kill, { once: true });
   try {
     const ended = new Promise<{ exitCode: number | null; signalName: string | null }>((resolve, reject) => {
-      giveUp = () => resolve({ exitCode: null, signalName: null });
+      giveUp = () => {
+        left = new Promise((gone) => child.once("close", () => gone()));
+        resolve({ exitCode: null, signalName: null });
+      };
       child.once("error", reject);
       child.once("close", (exitCode, signalName) => resolve({ exitCode, signalName }));
     });
@@ -82,8 +88,8 @@ export async function exec(command: string, args: readonly string[], options: Ex
     if (broken) throw new ExecError("failed", `${what}: its input cannot be read: ${broken.message}`, { cause: broken });
     if (exitCode !== null) return { exitCode, stdout, stderr };
     const result = { exitCode: -1, stdout, stderr };
-    if (options.signal?.aborted) throw new ExecError("aborted", `${what}: aborted`, { result, cause: options.signal.reason });
-    if (stop.aborted) throw new ExecError("timeout", `${what}: did not end in time`, { result });
+    if (options.signal?.aborted) throw new ExecError("aborted", `${what}: aborted`, { result, cause: options.signal.reason, left });
+    if (stop.aborted) throw new ExecError("timeout", `${what}: did not end in time`, { result, left });
     throw new ExecError("killed", `${what}: killed by ${signalName}: ${lastLine(stderr)}`, { result });
   } catch (cause) {
     if (cause instanceof ExecError) throw cause;
@@ -93,6 +99,24 @@ export async function exec(command: string, args: readonly string[], options: Ex
     stop.removeEventListener("abort", kill);
     if (options.stdin instanceof Readable) options.stdin.destroy();
   }
+}
+
+/** The same, but that what could not be ended is not started once more before it has: who asks a disk that does not answer again and again would fill the machine with programs that wait for it. */
+export function sparing(run: Exec): Exec {
+  const left = new Set<string>(); // command lines
+  return async (command, args, options) => {
+    const line = [command, ...args].join(" ");
+    if (left.has(line)) throw new ExecError("timeout", `${line}: one of before has not ended`);
+    try {
+      return await run(command, args, options);
+    } catch (error) {
+      if (error instanceof ExecError && error.left) {
+        left.add(line);
+        void error.left.then(() => left.delete(line));
+      }
+      throw error;
+    }
+  };
 }
 
 /** Like `exec`, for callers to whom anything but exit code 0 is a failure. Returns standard output. */

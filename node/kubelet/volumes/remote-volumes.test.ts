@@ -2,10 +2,11 @@ import { closeSync, mkdtempSync, openSync, read, readSync, realpathSync, rmSync,
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { type Exec, exec } from "../../os/exec.ts";
+import { type Exec, exec, sparing } from "../../os/exec.ts";
+import { eventually } from "../../../test/eventually.ts";
 import { systemMounts } from "../../os/mount.ts";
 import { fileSystemUsage } from "../stats/disk-usage.ts";
-import { isElsewhere, remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
+import { doesAnswer, isElsewhere, remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 
 const { signal } = new AbortController();
@@ -75,7 +76,15 @@ test.skipIf(!hasFuse())("of one that does not answer nothing is known, and nobod
   await expect(remoteUsage(exec, silent.path, { signal, timeoutMs: 500 })).rejects.toThrow("stat -f");
 });
 
-test.skipIf(!hasFuse())("nor does anybody wait where whoever asks cannot be ended", async () => {
-  using muted = await mutedFileSystem();
-  await expect(remoteUsage(exec, muted.path, { signal, timeoutMs: 500 })).rejects.toThrow("did not end in time");
+test.skipIf(!hasFuse())("nor does anybody wait where whoever asks cannot be ended; until he has, nobody asks again", async () => {
+  const run = sparing(exec);
+  let path: string;
+  {
+    using muted = await mutedFileSystem();
+    ({ path } = muted);
+    await expect(remoteUsage(run, path, { signal, timeoutMs: 500 })).rejects.toThrow("did not end in time");
+    await expect(remoteUsage(run, path, { signal, timeoutMs: 500 })).rejects.toThrow("one of before has not ended");
+    expect(await doesAnswer(run, "/", { signal })).toBe(true);
+  }
+  await eventually("it is asked about again", async () => String(await remoteUsage(run, path, { signal }).catch((error: Error) => error.message)).includes("cannot be found out"));
 });
