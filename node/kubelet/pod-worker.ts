@@ -374,7 +374,7 @@ export class PodWorker {
       this.fail(failure);
       return undefined;
     }
-    await claims?.prepare(pod, signal);
+    await claims?.prepare(pod, { anew: !this.#runtime.sandboxes.some(({ ready }) => ready), signal });
     try {
       this.#volumes = await volumes.prepare(pod, signal);
       return Number.POSITIVE_INFINITY;
