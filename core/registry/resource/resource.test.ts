@@ -154,6 +154,8 @@ test("attributes that are lists go, unless their gate is switched on or there ar
     "spec.devices[0].attributes[c].bools: Invalid value: []: must not be empty if specified",
     'spec.devices[0].attributes[d]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":null,"VersionValue":null,"IntValues":[1],"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must be specified',
   ]);
+  const devices = Array.from({ length: 65 }, (_, i) => ({ name: `gpu-${i}`, attributes: { l: { ints: [1] } } }));
+  expect(created(resourceSlices, slice({}, { devices })).errors).toEqual(["spec.devices: Too many: 65: must have at most 64 items"]);
   const selects = { spec: { selectors: [{ cel: { expression: 'device.attributes["d.io"].l.includes(1)' } }] } };
   expect(created(deviceClasses, selects).errors).toEqual([]);
   keepFieldsOf(new Set());
