@@ -126,6 +126,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeVolumeLimits", {}, "an attachment that goes, for a pod without claims", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, false],
   ["VolumeRestrictions", disk, "a pod with the disk goes", gone(disk), true],
   ["VolumeRestrictions", mounts, "a volume", volume, false],
+  ["NodeVolumeLimits", { volumes: [{ name: "v", ephemeral: {} }] }, "an attachment that goes, for a pod whose volume is made for it", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "a pod with volumes goes", gone(mounts), true],
   ["NodeVolumeLimits", mounts, "a pod without goes", gone(), false],

@@ -129,7 +129,7 @@ export const nodeVolumeLimits: Filter = {
     };
   },
   mayHelp: (pod, change, { gates }) => isOwnNewClaim(pod, change) || (gates.has(SCALING) && (change.of === "CSI driver" || (change.of === "CSI node" && !change.deleted))) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
-    || (change.of === "attachment" && change.deleted && podClaims(pod).some(({ ephemeral }) => !ephemeral)) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)),
+    || (change.of === "attachment" && change.deleted && podClaims(pod).length > 0) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)),
 };
 
 function countDrivers(wanted: ReadonlyMap<string, string>, attached: ReadonlyMap<string, string>): Map<string, number> {
