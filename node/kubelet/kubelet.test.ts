@@ -919,6 +919,34 @@ test("a pod that ends for the machine and is deleted has the shorter of the two 
   expect(asked).toEqual([expect.toSatisfy((seconds: number) => seconds <= 20_000 && seconds > 19_000), expect.toSatisfy((seconds: number) => seconds <= 6_000 && seconds > 2)]);
 });
 
+test("a machine that goes down waits for pods that are being ended already, and no longer than for others", async () => {
+  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const asked: number[] = [];
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/StopContainer") {
+      const { timeout } = request as { timeout: number };
+      asked.push(timeout);
+      if (timeout > 10_000) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+    }
+    return await runtime.call(method, request, options);
+  };
+  const left: string[][] = [];
+  await using node = await startNode({ shutdown: { graceMs: 9_000_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); left.push(runtime.running()); await aborted(signal); } } });
+  await node.create("goes", { terminationGracePeriodSeconds: 20_000 });
+  await node.create("late", { terminationGracePeriodSeconds: 30_000, activeDeadlineSeconds: 1 }, [{ name: "work" }]);
+  await node.until("goes", isReady);
+  await node.delete("goes");
+  await eventually(() => asked.length, (times) => times === 2);
+  goDown();
+  expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "DeadlineExceeded" }); // for which it was ended first
+  await node.until("goes", (gone) => gone === undefined);
+  await eventually(() => left, (times) => times.length > 0);
+  expect(left).toEqual([[]]);
+  expect(asked.slice(2)).toEqual(Array.from({ length: 2 }, () => expect.toSatisfy((seconds: number) => seconds <= 9_000 && seconds > 2)));
+});
+
 test("where nobody tells that the machine goes down, a grace period for that is told to have no effect, and the node starts", async () => {
   const errors: string[] = [];
   const log = { ...silentLog, error: (message: string) => void errors.push(message) };
@@ -982,6 +1010,23 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   expect(node.cri.calls.slice(done).filter((call) => call.endsWith("c0") && !call.startsWith("ExecSync"))).toEqual([]);
   expect(node.status("stays")).toEqual(before);
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
+});
+
+test("a pod that was not ready is not told to be when the kubelet begins anew, while its probes have not said so", async () => {
+  await using node = await startNode();
+  node.cri.exec = (_, [command = ""]) => (command === "no" ? 1 : 0);
+  const probe = { exec: { command: ["no"] }, periodSeconds: 1, failureThreshold: 1_000_000 };
+  await node.create("unready", {}, [{ readinessProbe: probe }]);
+  await node.create("unstarted", {}, [{ name: "slow", startupProbe: probe }]);
+  await node.until("unready", (status) => first(status)?.started === true);
+  await node.until("unstarted", (status) => first(status)?.state?.running !== undefined);
+  await node.stopKubelet();
+  const done = node.cri.calls.length, told: string[] = [];
+  node.api.fail = ({ method, path, body }) => void (method === "PATCH" && path.includes("/pods/") && told.push(JSON.stringify(body)));
+  node.startKubelet();
+  for (const name of ["c0", "slow"]) await eventually(() => node.cri.calls.slice(done).filter((call) => call === `ExecSync ${name} no`), (calls) => calls.length > 2);
+  expect(told.filter((text) => /"(ready|started)":true/.test(text))).toEqual([]);
+  expect(["unready", "unstarted"].map((name) => [first(node.status(name))?.started, isReady(node.status(name))])).toEqual([[true, false], [false, false]]);
 });
 
 test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes and devices they had", async () => {
