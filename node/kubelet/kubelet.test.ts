@@ -339,10 +339,22 @@ test("the image of a volume is the pod's, and the container says that it is not 
 test("the id of a container says whose it is", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
-  const call: typeof runtime.call = async (method, ...rest) => method === "RuntimeService/Version" ? { runtime_name: "cri-o", runtime_version: "1.36.0" } as never : await runtime.call(method, ...rest);
+  let isSilent = false;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/Version" && isSilent) throw new CriError({ method, code: "Unavailable", detail: "soon" });
+    return method === "RuntimeService/Version" ? { runtime_name: "cri-o", runtime_version: "1.36.0" } as never : await runtime.call(method, ...rest);
+  };
   await using node = await startNode({}, { cri: { ...runtime, call } });
-  await node.create("web", {});
+  await node.create("web", {}, [{ readinessProbe: { exec: { command: ["true"] }, periodSeconds: 1 } }]);
   await node.until("web", isReady);
+  await node.stopKubelet();
+  isSilent = true; // to a kubelet that begins anew, for a while
+  const done = runtime.calls.length, told: string[] = [];
+  node.api.fail = ({ method, path, body }) => void (method === "PATCH" && path.includes("/pods/") && told.push(JSON.stringify(body)));
+  node.startKubelet();
+  await eventually(() => runtime.calls.length, (calls) => calls > done);
+  expect(told).toEqual([]);
+  isSilent = false;
   runtime.exit("c0", 1);
   const status = first(await node.until("web", (now) => first(now)?.restartCount === 1 && isReady(now)));
   expect([status?.containerID, status?.lastState?.terminated?.containerID]).toEqual([expect.stringMatching(/^cri-o:\/\/./), expect.stringMatching(/^cri-o:\/\/./)]);
