@@ -947,15 +947,17 @@ test("a machine that goes down waits for pods that are being ended already, and 
   const left: string[][] = [];
   await using node = await startNode({ shutdown: { graceMs: 9_000_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); left.push(runtime.running()); await aborted(signal); } } });
   await node.create("goes", { terminationGracePeriodSeconds: 20_000 });
-  await node.create("late", { terminationGracePeriodSeconds: 30_000, activeDeadlineSeconds: 1 }, [{ name: "work" }]);
-  await node.until("goes", isReady);
+  await node.create("late", { terminationGracePeriodSeconds: 30_000 }, [{ name: "work" }]);
+  for (const name of ["goes", "late"]) await node.until(name, isReady);
   await node.delete("goes");
+  await node.api.client.resource(PODS).patch({ metadata: { name: "late", namespace: "d" } }, "application/merge-patch+json", { spec: { activeDeadlineSeconds: 1 } }, { signal: new AbortController().signal });
   await eventually(() => asked.length, (times) => times === 2);
+  node.api.fail = ({ method }) => (method === "PATCH" ? new Error("the API server is away") : undefined); // it was the first to go down
   goDown();
+  expect(await eventually(() => left, (times) => times.length > 0)).toEqual([[]]);
+  node.api.fail = undefined;
   expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "DeadlineExceeded" }); // for which it was ended first
   await node.until("goes", (gone) => gone === undefined);
-  await eventually(() => left, (times) => times.length > 0);
-  expect(left).toEqual([[]]);
   expect(asked.slice(2)).toEqual(Array.from({ length: 2 }, () => expect.toSatisfy((seconds: number) => seconds <= 9_000 && seconds > 2)));
 });
 

@@ -454,15 +454,12 @@ export class PodWorker {
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     await context.userNamespaces.release(this.uid);
     context.objects.release(this.uid);
-    if (stays) {
-      this.#isReclaimed = true;
-      return context.settings.syncMs; // who deletes it meanwhile wakes us
-    }
+    this.#isReclaimed = true; // whatever the API server is to be told still
+    if (stays) return context.settings.syncMs; // who deletes it meanwhile wakes us
     if (!this.#removed && isDeleting(this.#pod)) {
       await statuses.written(this.uid);
       await this.#deps.deleteObject(this.#pod, signal);
     }
-    this.#isReclaimed = true;
     if (!this.#removed && !this.#isEvicted()) return context.settings.syncMs; // until its object is gone its logs stay
     if (!comesAgain) {
       await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
