@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -1305,6 +1305,32 @@ test("a manifest in a directory runs without an API server, and is mirrored when
   rmSync(join(dataDir, "manifests/proxy.yaml"));
   await eventually(mirror, (pod) => pod === undefined);
   await eventually(() => node.cri.running(), (names) => names.length === 0);
+});
+
+test("where manifests cannot be read as the kubelet begins anew, their pods run on, and so do their mirrors, until it is known that there are none", async () => {
+  const [manifests, aside] = [join(dataDir, "manifests"), join(dataDir, "aside")];
+  writeFileSync(join(manifests, "proxy.yaml"), `apiVersion: v1\nkind: Pod\nmetadata: {name: proxy, namespace: d}\nspec:\n  containers: [{name: main, image: "busybox:1"}]\n`);
+  await using node = await startNode();
+  const uid = (await node.until("proxy-n1", isReady)) && node.api.all<Pod>(PODS)[0]?.metadata.uid;
+  await node.stopKubelet();
+  renameSync(manifests, aside);
+  symlinkSync(manifests, manifests); // which the kernel does not follow for ever
+  const done = node.cri.calls.length;
+  node.startKubelet();
+  await node.create("web", {});
+  await node.until("web", isReady);
+  await Bun.sleep(100);
+  rmSync(manifests);
+  renameSync(aside, manifests);
+  await eventually(() => node.kubelet.pods().map(({ metadata }) => metadata.name).toSorted(), (names) => names.join() === "proxy-n1,web");
+  await node.create("web2", {}, [{ name: "c2" }]);
+  await node.until("web2", isReady);
+  expect(node.cri.calls.slice(done).filter((call) => call.startsWith("Stop") || call.endsWith(" main"))).toEqual([]);
+  expect(node.api.all<Pod>(PODS).find(({ metadata }) => metadata.name === "proxy-n1")?.metadata.uid).toBe(uid);
+  await node.stopKubelet();
+  rmSync(join(manifests, "proxy.yaml"));
+  node.startKubelet();
+  await eventually(() => node.cri.running().toSorted(), (names) => names.join() === "c0,c2");
 });
 
 test("a manifest that says who its pod is changes that pod; the mirror of one that ends is there until it has", async () => {
