@@ -190,6 +190,28 @@ test("who watches a definition sees it end, never that it has stopped ending", a
   ]);
 });
 
+test("an object that a webhook has kept until its definition is gone goes as well: there is none when there is a definition again", async () => {
+  const asked = Promise.withResolvers<void>(), said = Promise.withResolvers<void>();
+  await using other = await apiServer({ async validate({ object }) {
+    if (object?.metadata.name !== "late") return;
+    asked.resolve();
+    await said.promise;
+  } });
+  const established = async (): Promise<unknown> => {
+    await other.ask("POST", CRDS, { body: crd("holders") });
+    return await until(async () => (await other.ask("GET", HOLDERS)), ({ code }) => code === 200);
+  };
+  await established();
+  const made = other.ask("POST", HOLDERS, { body: holder("late") });
+  await asked.promise;
+  await other.ask("DELETE", `${CRDS}/holders.example.com`);
+  await until(async () => (await other.ask("GET", `${CRDS}/holders.example.com`)).code, (code) => code === 404);
+  said.resolve();
+  expect((await made).code).toBe(201);
+  await until(async () => other.cache.resource("/registry/example.com/holders/").size, (size) => size === 0);
+  expect(await established()).toMatchObject({ body: { items: [] } });
+});
+
 test("in a group of ours no definition serves anything, and what is ours outlives one of its name", async () => {
   const ofOurs = (plural: string, more: object) => ({ ...crd(plural, { group: "networking.k8s.io", ...more }), metadata: { name: `${plural}.networking.k8s.io`, annotations: { "api-approved.kubernetes.io": "unapproved, a test" } } });
   const policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";

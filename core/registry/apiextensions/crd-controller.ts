@@ -2,7 +2,7 @@
  * Serves custom resources: follows CustomResourceDefinitions in the watch cache, keeps the registry's table and their status in step.
  *
  *   a definition's event ──▶ its names and conditions are worked out ──▶ its status says so ──▶ the table serves it
- *   a deletion           ──▶ all its objects are deleted ──▶ the finalizer goes, and with it the definition and its rows
+ *   a deletion           ──▶ all its objects are deleted ──▶ the finalizer goes, and with it the definition and its rows ──▶ late-objects.ts: what comes after that
  *
  * Whoever sees a definition Established can use it, and whoever can use it sees it Established: the table is changed within the commit of the status. A change of an
  * established definition is in the table before the write of it is answered, too.
@@ -27,6 +27,7 @@ import type { Registry } from "../registry.ts";
 import { isTrue, namesTaken, planStatus, statusOf, withCondition } from "./crd-status.ts";
 import { CLEANUP_FINALIZER } from "./custom-resource-definition.ts";
 import { CustomKind, type RemoteConversion } from "./custom/custom-kind.ts";
+import { LateObjects } from "./late-objects.ts";
 
 type Definition = Readonly<CustomResourceDefinition>;
 
@@ -57,6 +58,7 @@ class CrdController {
   readonly #store: ResourceStore;
   readonly #naming: WorkQueue<string>;
   readonly #finalizing: WorkQueue<string>;
+  readonly #late: LateObjects;
   /** What is served of each definition: its spec, its names and whether it is ending. */
   readonly #served = new Map<string, { readonly spec: unknown; readonly names: unknown; readonly terminating: boolean }>();
 
@@ -65,6 +67,7 @@ class CrdController {
     this.#store = deps.registry.storeOf("apiextensions.k8s.io", "customresourcedefinitions")!;
     this.#naming = workQueue(deps.clock);
     this.#finalizing = workQueue(deps.clock);
+    this.#late = new LateObjects(deps.clock);
   }
 
   async run(signal: AbortSignal, ready: () => void): Promise<void> {
@@ -74,10 +77,12 @@ class CrdController {
       ready();
       await Promise.all([
         this.#work(this.#naming, (name) => this.#sync(name, signal), signal),
+        this.#work(this.#late.queue, (name) => this.#deleteLate(name, signal), signal),
         ...Array.from({ length: FINALIZERS }, () => this.#work(this.#finalizing, (name) => this.#finalize(name, signal), signal)),
       ]);
     } finally {
       stop();
+      this.#late.stop();
     }
   }
 
@@ -85,6 +90,7 @@ class CrdController {
   #changed(crd: Definition | undefined, name: string): void {
     if (!crd) {
       this.#withdraw(name);
+      this.#late.queue.add(name);
       for (const { object } of this.#store.cache.values()) if (name.endsWith(`.${asDefinition(object).spec.group}`)) this.#naming.add(object.metadata.name); // its names are free
       return;
     }
@@ -160,6 +166,15 @@ class CrdController {
     if (!store || !isTrue(crd.status, "Established")) return this.#release(name, "NeverEstablished", "resource was never established", signal);
     await this.#deleteAll(name, store, signal);
     await this.#release(name, "InstanceDeletionCompleted", "removed all instances", signal);
+    this.#late.follow(name, store);
+  }
+
+  /** Not where there is a definition again: they may be its own. */
+  async #deleteLate(name: string, signal: AbortSignal): Promise<void> {
+    const store = this.#late.storeOf(name);
+    if (!store || this.#definition(name)) return;
+    const problems = await this.#deleteEach(store, signal);
+    if (problems.length > 0) throw new Error(problems.join(", "));
   }
 
   /** The last word of it, and with it the finalizer goes: nobody sees a definition that is no longer ending and still there for this. */
@@ -170,14 +185,20 @@ class CrdController {
     }), signal);
   }
 
-  async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
-    const problems: string[] = [];
+  /** What kept one from being deleted, each once. */
+  async #deleteEach(store: ResourceStore, signal: AbortSignal): Promise<readonly string[]> {
+    const problems = new Set<string>();
     for (const { object: { metadata } } of [...store.cache.values()])
       await store.delete(metadata.namespace ?? "", metadata.name, {}, { context: this.#context(), signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) problems.push(errorText(error));
+        if (!isNotFound(error)) problems.add(errorText(error));
       });
+    return [...problems];
+  }
+
+  async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
+    const problems = await this.#deleteEach(store, signal);
     if (problems.length > 0) {
-      const message = `could not issue all deletes: ${[...new Set(problems)].join(", ")}`;
+      const message = `could not issue all deletes: ${problems.join(", ")}`;
       await this.#say(name, "True", "InstanceDeletionFailed", message, signal);
       throw new Error(message);
     }
