@@ -17,10 +17,12 @@ import type { ObjectSchema } from "../../api/patch/schema.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
+import { until } from "../../lifecycle/until.ts";
 import { type WorkQueue, workQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
 import { statusPart } from "../core/status-part.ts";
 import type { WriteContext } from "../generic/resource.ts";
+import type { ResourceCache } from "../generic/resource-cache.ts";
 import type { ResourceStore } from "../generic/store.ts";
 import type { UpdateOptions } from "../generic/stored-resource.ts";
 import type { Registry } from "../registry.ts";
@@ -195,35 +197,27 @@ class CrdController {
     return [...problems];
   }
 
+  /** Also what still comes: whoever made it was let in before. */
   async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
-    const problems = await this.#deleteEach(store, signal);
-    if (problems.length > 0) {
-      const message = `could not issue all deletes: ${problems.join(", ")}`;
-      await this.#say(name, "True", "InstanceDeletionFailed", message, signal);
-      throw new Error(message);
-    }
-    if (await this.#emptied(store, signal)) return;
-    const message = "could not confirm zero CustomResources remaining: context deadline exceeded";
-    await this.#say(name, "True", "InstanceDeletionCheck", message, signal);
-    throw new Error(message);
-  }
-
-  /** Waits until nothing is left. False: something is. */
-  async #emptied({ cache }: ResourceStore, signal: AbortSignal): Promise<boolean> {
-    if (cache.size === 0) return true;
     const late = new AbortController();
     const timer = this.#deps.clock.after(DELETION_WAIT_MS, () => late.abort());
-    const ended = AbortSignal.any([signal, late.signal]);
     try {
-      await new Promise<void>((resolve) => {
-        const stop = cache.listen(() => { if (cache.size === 0) done(); });
-        const done = (): void => { stop(); resolve(); };
-        ended.addEventListener("abort", done, { once: true });
-      });
+      const ended = AbortSignal.any([signal, late.signal]);
+      while (!ended.aborted && store.cache.size > 0) {
+        const problems = await this.#deleteEach(store, signal);
+        if (problems.length > 0) return await this.#fail(name, "InstanceDeletionFailed", `could not issue all deletes: ${problems.join(", ")}`, signal);
+        await emptiedOrMore(store.cache, ended);
+      }
     } finally {
       timer.cancel();
     }
-    return cache.size === 0;
+    if (store.cache.size > 0) await this.#fail(name, "InstanceDeletionCheck", "could not confirm zero CustomResources remaining: context deadline exceeded", signal);
+  }
+
+  /** Throws. */
+  async #fail(name: string, reason: string, message: string, signal: AbortSignal): Promise<never> {
+    await this.#say(name, "True", reason, message, signal);
+    throw new Error(message);
   }
 
   async #say(name: string, status: "True" | "False", reason: string, message: string, signal: AbortSignal): Promise<void> {
@@ -249,6 +243,15 @@ class CrdController {
     const { clock, random } = this.#deps;
     return { user: { name: "system:apiserver", groups: ["system:masters"] }, nowMs: clock.nowMs(), dryRun: false, uuid: () => random.uuid() };
   }
+}
+
+/** Waits until nothing is left, or something is there that nobody has deleted yet. */
+async function emptiedOrMore(cache: ResourceCache, signal: AbortSignal): Promise<void> {
+  const isNew = ({ metadata }: Readonly<ApiObject>): boolean => metadata.deletionTimestamp === undefined;
+  if (cache.size === 0 || Iterator.from(cache.values()).some(({ object }) => isNew(object))) return;
+  let stop = (): void => undefined;
+  await until(signal, (done) => { stop = cache.listen(({ type, entry }) => { if (cache.size === 0 || (type !== "DELETED" && isNew(entry.object))) done(); }); });
+  stop();
 }
 
 const STATUS = statusPart();
