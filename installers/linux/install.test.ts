@@ -258,6 +258,18 @@ install --disable dns; install --overlay wireguard; CORACLE_OVERLAY=wireguard in
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("an executable that the settings are not right for does not take the place of the one that runs, nor do the scripts that come with it", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_BINARY=$1/coracle
+sh installers/linux/install.sh --disable dns >/dev/null 2>&1; echo '# of before' >>/usr/local/lib/coracle/service
+sed -i 's/^  version) echo 0/  version) echo 1/; s/^  check-settings).*/  check-settings) case "$*" in *dns*) echo "coracle: dns is no part" >\\&2; exit 2 ;; esac ;;/' "$1/coracle"
+sh installers/linux/install.sh 2>&1 || echo "ended with $?"; coracle version; ls -A /usr/local/bin | grep '^[.]' || true; grep -c 'of before' /usr/local/lib/coracle/service
+sh installers/linux/install.sh --disable ingress >/dev/null 2>&1; coracle version; /usr/local/lib/coracle/service stop`);
+  expect(out.trimEnd().split("\n")).toEqual([
+    "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args", "[coracle] dns is no part: nothing is set or started", "ended with 1", "0", "1", "1",
+  ]);
+}, 300_000);
+
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
   const out = onMachine(`
 mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl
