@@ -11,7 +11,9 @@ const PARTIAL = ".partial";
 
 /** Oldest first. */
 export async function snapshotNames(directory: string): Promise<string[]> {
-  return existsSync(directory) ? (await readdir(directory)).filter((name) => NAME.test(name)).sort() : [];
+  if (!existsSync(directory)) return [];
+  const entries = await readdir(directory, { withFileTypes: true });
+  return entries.filter((entry) => NAME.test(entry.name) && !entry.isDirectory()).map(({ name }) => name).sort();
 }
 
 /** A name for saveBackup that nobody else is given, who takes one in the same second: what it writes to until the file is complete is there from now on. */
@@ -61,7 +63,7 @@ export async function pruneSnapshots(directory: string, keep: number, made?: str
   const [oldest = ""] = byAge.slice(-keep).sort();
   const torn = names.length === 0 ? [] : (await readdir(directory)).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && name < oldest);
   const old = [...byAge.slice(0, -keep), ...torn];
-  for (const name of old) await rm(join(directory, name));
+  for (const name of old) await rm(join(directory, name), { force: true }); // who takes one at the same time may have deleted it
   return old;
 }
 

@@ -1,10 +1,11 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
+import { snapshot } from "./snapshot.ts";
 import { newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
@@ -116,4 +117,23 @@ test("a directory that cannot be read is looked at again, and ends nothing", asy
   const [part] = snapshotSchedule({ settings: { snapshotEvery: "12h", snapshotKeep: 3 }, isShared: false, directory, revision: () => 7, take: () => backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never), clock, log: silentLog });
   await part!.run(stop.signal, () => undefined);
   expect(slept).toEqual([1, 10, 10, 10]);
+});
+
+test("of what is none in the directory, or goes while it is looked at, nothing is told, and nothing is kept from its place by it", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-")), snapshots = join(directory, "server", "snapshots");
+  const lines: string[] = [];
+  const { log } = console;
+  try {
+    mkdirSync(join(snapshots, "snapshot-20260101T000000Z.zst"), { recursive: true });
+    symlinkSync("/nowhere", join(snapshots, "snapshot-20260102T000000Z.zst"));
+    writeFileSync(join(snapshots, "snapshot-20260103T000000Z.zst"), "cut off");
+    console.log = (line: string) => void lines.push(line);
+    expect(await snapshot(["list", "--data-dir", directory])).toBe(0);
+    expect(lines.map((line) => line.split(/ +/)[0])).toEqual(["NAME", "snapshot-20260103T000000Z.zst"]);
+    await expect(snapshot(["restore", "snapshot-20260101T000000Z.zst", "--data-dir", directory])).rejects.toMatchObject({ fields: { reason: "it is a directory" } });
+    expect(await pruneSnapshots(snapshots, 1)).toEqual(["snapshot-20260102T000000Z.zst"]);
+  } finally {
+    console.log = log;
+    rmSync(directory, { recursive: true });
+  }
 });

@@ -184,12 +184,13 @@ async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revisi
         continue;
       }
       crc = crc32(`${line}\n`, crc);
-      if (rows++ < 0) yield { head: readHead(entry, damaged) };
+      if (rows++ < 0) yield { head: readHead(file, entry, damaged) };
       else yield { row: readRow(entry as [string, Revision, Value]) };
     }
   } catch (error) {
     if (error instanceof SyntaxError) throw damaged("a line is not JSON", error);
     if (isUnreadable(error)) throw damaged("the disk cannot read it", error);
+    if ((error as { code?: unknown }).code === "EISDIR") throw damaged("it is a directory");
     throw CODES_UNREADABLE.test(String((error as { code?: unknown }).code)) ? damaged("it cannot be decompressed", error) : error;
   }
   if (!complete) throw damaged("the end is missing");
@@ -215,10 +216,10 @@ async function* readLines(file: string): AsyncGenerator<string> {
   }
 }
 
-function readHead(entry: unknown, damaged: (reason: string) => Error): Revision {
+function readHead(file: string, entry: unknown, damaged: (reason: string) => Error): Revision {
   const { format, version, revision } = entry as { format?: unknown; version?: unknown; revision?: unknown };
   if (format !== FORMAT || typeof revision !== "number") throw damaged("this is no snapshot");
-  if (version !== VERSION) throw storeError("unavailable", { reason: "the snapshot was written by a newer version of this program", version });
+  if (version !== VERSION) throw storeError("unavailable", { path: file, reason: "the snapshot was written by a newer version of this program", remedy: "use that, or another snapshot", version });
   return revision;
 }
 

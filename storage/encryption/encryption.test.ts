@@ -9,7 +9,7 @@ import type { Store, StoreEvent, Value } from "../store.ts";
 import { aesCbc, aesGcm, secretbox } from "./ciphers.ts";
 import { encryptionRules, encryptionSettings } from "./configuration.ts";
 import { type EncryptionRule, encryptedStore, isSealed, plaintextOf, prefixOf, providersOf } from "./encryption.ts";
-import { identity, type Provider, type TransformTrace } from "./provider.ts";
+import { identity, KeyAwayError, type Provider, type TransformTrace } from "./provider.ts";
 import { rewriteStale } from "./rewrite.ts";
 
 const KEY = "/registry/core/secrets/default/db";
@@ -147,6 +147,7 @@ describe("a key service", () => {
   const server = new Server();
   let keyID = "1", encryptedUnder: (() => string) | undefined; // unless it says otherwise, under the key it names
   let well = true, version = "v2", annotated = "version.example.com";
+  let wrong: ((ciphertext: Buffer) => Buffer) | undefined;
   const calls: string[] = [];
   const annotation = message({ key: string(1), value: bytes(2) });
   const encrypt = message({ ciphertext: bytes(1), keyID: string(2), annotations: many(3, annotation) });
@@ -156,7 +157,7 @@ describe("a key service", () => {
   server.addService({ Status: method("Status", message({}), message({ version: string(1), healthz: string(2), keyID: string(3) })), Encrypt: method("Encrypt", plain, encrypt), Decrypt: method("Decrypt", message({ ciphertext: bytes(1), uid: string(2), keyID: string(3), annotations: many(4, annotation) }), plain) } as never, {
     Status: (_: unknown, answer: (error: unknown, value?: unknown) => void) => answer(null, { version, healthz: well ? "ok" : "sealed", keyID }),
     Encrypt: ({ request }: { request: { plaintext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Encrypt"); answer(null, { ciphertext: flip(request.plaintext), keyID: encryptedUnder?.() ?? keyID, annotations: [{ key: annotated, value: Buffer.from("1") }] }); },
-    Decrypt: ({ request }: { request: { ciphertext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Decrypt"); well ? answer(null, { plaintext: flip(request.ciphertext) }) : answer({ code: grpcStatus.INTERNAL, details: "sealed" }); },
+    Decrypt: ({ request }: { request: { ciphertext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Decrypt"); well ? answer(null, { plaintext: wrong?.(request.ciphertext) ?? flip(request.ciphertext) }) : answer({ code: grpcStatus.INTERNAL, details: "sealed" }); },
   } as never);
   const abstract = `coracle-kms-${process.pid}`;
   const listening = Promise.all([endpoint.replace("unix://", "unix:"), ...(process.platform === "linux" ? [`unix:\0${abstract}`] : [])].map((at) => new Promise<void>((resolve, reject) => server.bindAsync(at, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())))));
@@ -252,6 +253,22 @@ describe("a key service", () => {
     expect([await look(never), (await without.get(KEY))?.value, (await store.get(KEY))?.value]).toEqual([undefined, VALUE, VALUE]);
     late.close?.();
     never.close?.();
+  });
+
+  test("is asked again after a wrong answer: none is remembered", async () => {
+    await listening;
+    [well, keyID] = [true, "2"];
+    const [one, other] = [(await rules())[0]!.providers[0]!, (await rules())[0]!.providers[0]!];
+    const sealed = await one.seal(Buffer.from("text"), context), open = async (): Promise<string> => (await other.open(sealed, context)).toString();
+    wrong = () => Buffer.alloc(0);
+    await expect(open()).rejects.toThrow("invalid seed length 0 used for key generation");
+    await expect(open()).rejects.toThrow(KeyAwayError);
+    wrong = (ciphertext) => ciphertext;
+    await expect(open()).rejects.toThrow("message authentication failed");
+    wrong = undefined;
+    expect(await open()).toBe("text");
+    for (const provider of [one, other]) provider.close?.();
+    calls.splice(0);
   });
 
   test("that is not well seals on while it names its key; one that answers no more does so for three minutes", async () => {

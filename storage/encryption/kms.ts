@@ -29,6 +29,7 @@ const encryptResponse = message({ ciphertext: bytes(1), keyID: string(2), annota
 const AES_GCM_KEY = 0;
 const HKDF_SEED = 1;
 const SEED_BYTES = 32;
+const AES_KEY_BYTES = [16, 24, 32];
 const INFO_BYTES = 32;
 const ID_BYTES_MAX = 1024;
 const SOURCE_BYTES_MAX = 1024;
@@ -184,12 +185,12 @@ class KmsProvider implements Provider {
       if (!secret) {
         failure = "DEK decryption failed";
         span?.event("About to decrypt DEK using remote service");
-        secret = await this.#secretOf(known, { source, keyID, annotations });
+        secret = await this.#secretOf(known, type, { source, keyID, annotations });
         span?.event("DEK decryption succeeded");
       }
       failure = "Data decryption failed";
       span?.event("About to decrypt data using DEK");
-      const plain = opened(type, secret, encryptedData, context);
+      const plain = this.#open(type, secret, encryptedData, context, known);
       span?.event("Data decryption succeeded");
       return plain;
     } catch (error) {
@@ -203,10 +204,21 @@ class KmsProvider implements Provider {
     }
   }
 
-  /** Asked once, though a whole store may want it at the same time. */
-  #secretOf(known: string, { source, keyID, annotations }: Omit<Seed, "secret">): Promise<Buffer> {
+  /** With what does not open it the service may have given a wrong answer: it is asked again the next time. */
+  #open(type: number, secret: Buffer, encryptedData: Buffer, context: Buffer, known: string): Buffer {
+    try {
+      return opened(type, secret, encryptedData, context);
+    } catch (error) {
+      if (secret !== this.#seed?.secret) this.#opened.delete(known);
+      throw error;
+    }
+  }
+
+  /** Asked once, though a whole store may want it at the same time. Only what can be a key is remembered. */
+  #secretOf(known: string, type: number, { source, keyID, annotations }: Omit<Seed, "secret">): Promise<Buffer> {
     const asking = this.#asking.get(known) ?? this.#call("Decrypt", decryptRequest, { ciphertext: source, uid: randomUUID(), keyID, annotations }, decryptResponse).then(({ plaintext }) => {
-      const secret = Buffer.from(plaintext);
+      const secret = Buffer.from(plaintext), problem = lengthProblem(type, secret.length);
+      if (problem !== undefined) throw new KeyAwayError(problem);
       this.#remember(known, secret);
       return secret;
     }, (cause: unknown) => { throw new KeyAwayError(`failed to decrypt DEK, error: ${(cause as Error).message}`, { cause }); }).finally(() => this.#asking.delete(known));
@@ -226,10 +238,14 @@ class KmsProvider implements Provider {
 
   #call<Request, Read>(method: string, request: Message<unknown, Request>, value: Request, response: Message<Read, never>): Promise<Read> {
     return new Promise((resolve, reject) => {
-      const alarm = this.#options.clock.after(this.#options.timeoutMs, () => call.cancel());
+      let isLate = false;
+      const alarm = this.#options.clock.after(this.#options.timeoutMs, () => {
+        isLate = true;
+        call.cancel();
+      });
       const call = this.#client.makeUnaryRequest<Request, Read>(`/v2.KeyManagementService/${method}`, request.encode, response.decode, value, (error: ServiceError | null, answer?: Read) => {
         alarm.cancel();
-        if (error) reject(new Error(error.details || error.message, { cause: error }));
+        if (error) reject(new Error(isLate ? "context deadline exceeded" : error.details || error.message, { cause: error }));
         else resolve(answer!);
       });
     });
@@ -240,6 +256,12 @@ function opened(type: number, secret: Buffer, encryptedData: Buffer, context: Bu
   if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
   if (encryptedData.length < INFO_BYTES) throw tooShort();
   return gcmOpen(keyFrom(secret, encryptedData.subarray(0, INFO_BYTES)), encryptedData.subarray(INFO_BYTES), context);
+}
+
+/** Why a secret of this length is none. */
+function lengthProblem(type: number, length: number): string | undefined {
+  if (type === HKDF_SEED) return length < SEED_BYTES ? `invalid seed length ${length} used for key generation` : undefined;
+  return AES_KEY_BYTES.includes(length) ? undefined : `crypto/aes: invalid key size ${length}`;
 }
 
 /** HKDF's second half, for a key as long as the hash. */
