@@ -511,6 +511,13 @@ tell_pressure() {
   done
 }
 
+# A machine that was a node has its containers still, and nobody looks after them any more.
+leave_node() {
+  if [ "$DISABLE_AGENT" != true ] || [ ! -d "$DATA_DIR/agent/kubelet" ]; then return; fi
+  "$LIB_DIR/uninstall" --node || return 0
+  [ -z "$(kubectl_ get node "$NODE_NAME" --ignore-not-found -o name 2>/dev/null)" ] || say "the node $NODE_NAME is still in the cluster, and its pods with it. If it is not to come back: coracle kubectl delete node $NODE_NAME"
+}
+
 report() {
   if [ "$MODE" = agent ]; then
     say "the node $NODE_NAME is Ready after $(($(date +%s) - started)) s. On the server: coracle kubectl get nodes"
@@ -552,6 +559,7 @@ main() {
   start
   unlock # who sees it wait in vain may change the settings
   wait_until_ready
+  leave_node
   report
 }
 
