@@ -9,6 +9,7 @@ import type { Store, StoreEvent, Value } from "../store.ts";
 import { aesCbc, aesGcm, secretbox } from "./ciphers.ts";
 import { encryptionRules, encryptionSettings } from "./configuration.ts";
 import { type EncryptionRule, encryptedStore, isSealed, plaintextOf, prefixOf, providersOf } from "./encryption.ts";
+import type { KmsMeter } from "./kms.ts";
 import { identity, KeyAwayError, type Provider, type TransformTrace } from "./provider.ts";
 import { rewriteStale } from "./rewrite.ts";
 
@@ -247,12 +248,33 @@ describe("a key service", () => {
     await expect(without.put(KEY, VALUE, sealedRow.revision)).rejects.toMatchObject(away);
     const [row] = (await without.list({ prefix: "/" })).rows;
     expect(() => row!.value).toThrow("got unexpected nil transformer");
-    expect(never.trouble?.()).toContain("failed to validate key id: keyID is empty");
+    expect(never.trouble?.()).toBe('[got unexpected healthz status: sealed, got invalid KMSv2 KeyID hash "": keyID is empty]');
     await expect(store.get(KEY)).rejects.toMatchObject({ code: "key-away", fields: { reason: "failed to decrypt DEK, error: sealed" } });
     [well, keyID] = [true, "2"];
     expect([await look(never), (await without.get(KEY))?.value, (await store.get(KEY))?.value]).toEqual([undefined, VALUE, VALUE]);
     late.close?.();
     never.close?.();
+  });
+
+  test("is counted: its calls by how they end, its keys by what is done with them, the seeds that are remembered", async () => {
+    await listening;
+    [well, keyID] = [true, "2"];
+    const told: unknown[] = [], tell = (what: string) => (...facts: unknown[]): void => void told.push([what, ...facts]);
+    const meter = (): KmsMeter => ({ called: (method, _ms, code) => tell("called")(method.split("/").at(-1), code), named: tell("named"), misnamed: tell("misnamed"), used: tell("used"), remembers: tell("remembers") });
+    const settings = encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint } }] }] });
+    const [one, other] = [(await rules())[0]!.providers[0]!, (await encryptionRules(settings, { clock, mayComeLater: false, meter }))[0]!.providers[0]!];
+    const sealed = await one.seal(Buffer.from("text"), context);
+    expect(told.splice(0)).toEqual([["called", "Status", "OK"], ["named", "2"], ["called", "Encrypt", "OK"], ["remembers", 1]]);
+    await other.open(await other.seal(Buffer.from("text"), context), context);
+    await other.open(sealed, context);
+    expect(told.splice(0)).toEqual([["used", "to_storage", "2"], ["used", "from_storage", "2"], ["called", "Decrypt", "OK"], ["remembers", 2], ["used", "from_storage", "2"]]);
+    [well, keyID] = [false, "x".repeat(1025)];
+    await look(other);
+    await expect(Promise.resolve((await encryptionRules(settings, { clock, mayComeLater: true, meter }))[0]!.providers[0]!.open(sealed, context))).rejects.toThrow("got unexpected nil transformer");
+    expect(told.filter((one) => (one as unknown[])[0] === "misnamed")).toEqual([["misnamed", "too_long"], ["misnamed", "too_long"]]);
+    [well, keyID] = [true, "2"];
+    for (const provider of [one, other]) provider.close?.();
+    calls.splice(0);
   });
 
   test("is asked again after a wrong answer: none is remembered", async () => {
@@ -282,7 +304,7 @@ describe("a key service", () => {
     uptimeMs = 340_000;
     expect(sealed()).toBe("sealed");
     keyID = "";
-    expect(await look(provider)).toBe("[got unexpected healthz status: sealed, failed to validate key id: keyID is empty]");
+    expect(await look(provider)).toBe("[got unexpected healthz status: sealed, got invalid KMSv2 KeyID hash \"\": keyID is empty]");
     uptimeMs = 360_000;
     expect(sealed()).toContain("has not been well for too long");
     [well, keyID] = [true, "3"];

@@ -139,9 +139,9 @@ export function noIngressController({ client, informers }: Pick<IngressControlle
     name: "ingress", workers: 1, starts: [SHARED], watches: [], reads: [ingresses, classes, services],
     async reconcile(_key, { signal }) {
       const removals = services.by(FRONTS, "yes").filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-        .map((service) => () => ifFound(client.resource(SERVICES).delete(service, { preconditions: { uid: service.metadata.uid } }, { signal })));
+        .map((service) => (): Promise<unknown> => ifFound(client.resource(SERVICES).delete(service, { preconditions: { uid: service.metadata.uid } }, { signal })));
       const withdrawals = [...ingresses.list()].filter((one) => one.status?.loadBalancer?.ingress?.length && isOurIngress(one, classes))
-        .map((ingress) => () => ifFound(client.resource(INGRESSES).updateStatus({ ...ingress, status: { loadBalancer: {} } }, { signal })));
+        .map((ingress) => (): Promise<unknown> => ifFound(client.resource(INGRESSES).updateStatus({ ...ingress, status: { loadBalancer: {} } }, { signal })));
       await settleEach([...removals, ...withdrawals], 1, (step) => step());
     },
   };
