@@ -6,7 +6,7 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
 import { snapshot } from "./snapshot.ts";
-import { newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
+import { newestSnapshot, newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
 const START_MS = Date.parse("2026-03-01T12:00:00Z");
@@ -48,6 +48,18 @@ test("two that are taken in one second, by whomever, are two files", () => {
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
     expect([1, 2].map(() => basename(newSnapshotFile(directory, START_MS)))).toEqual(["snapshot-20260301T120000Z.zst", "snapshot-20260301T120000Z-2.zst"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("of those of one second the last is the newest, and the first is older than it, not of a clock that was wrong", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-")), [before, first, second, tenth] = ["20260301T110000Z", "20260301T120000Z", "20260301T120000Z-2", "20260301T120000Z-10"].map((at) => `snapshot-${at}.zst`);
+  try {
+    for (const name of [before, first, second, tenth]) writeFileSync(join(directory, name!), "");
+    expect(await newestSnapshot(directory, START_MS)).toBe(tenth);
+    expect(await pruneSnapshots(directory, 3, join(directory, tenth!))).toEqual([before]);
+    expect(await pruneSnapshots(directory, 2)).toEqual([first]);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -230,6 +230,7 @@ choose_settings() {
   check_settings "$ENVIRONMENT" "$ARGS"
 }
 
+# shellcheck disable=SC2120 # its arguments are those it sets
 configure() {
   mkdir -p "$ETC"
   [ -e "$ETC/config.yaml" ] || say "settings can also be written to $ETC/config.yaml, with the flags' names as keys"
@@ -550,6 +551,7 @@ main() {
   check_libraries
   choose_settings "$@"
   install_binary
+  # shellcheck disable=SC2119
   configure
   leave_pods_network_alone
   MANAGER=$(service_manager)
