@@ -1,10 +1,10 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeEach, expect, test } from "vitest";
-import { forgetEtcd, refuseEmptyEtcd, refuseWithoutEtcd, rememberEtcd } from "./datastore-place.ts";
+import { forgetEtcd, refuseEmptyEtcd, refuseVanishedStore, refuseWithoutEtcd, rememberEtcd } from "./datastore-place.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "place-"));
+const directory = realpathSync(mkdtempSync(join(tmpdir(), "place-")));
 afterAll(() => rmSync(directory, { recursive: true }));
 const place = { datastore: join(directory, "datastore"), store: join(directory, "db") };
 const etcd = (keys: number) => ({ list: async () => ({ rows: Array.from({ length: keys }, () => ({ key: "/bootstrap/x", revision: 1, value: {} })), revision: 1 }) }) as unknown as Parameters<typeof refuseEmptyEtcd>[1];
@@ -34,4 +34,21 @@ test("a server whose objects are here does not become one of an empty etcd: node
   await refuseEmptyEtcd(place, etcd(1)); // of the cluster, as shared-keys.ts sees to
   await rememberEtcd(place, "https://e:2379");
   await expect(refuseEmptyEtcd(place, etcd(0))).rejects.toThrow("there is nothing of this server's cluster in etcd any more"); // it was made anew, or is another one
+});
+
+test("a server whose objects are on a disk that is not mounted does not begin an empty cluster in its place", async () => {
+  await refuseVanishedStore(place, true); // somebody has removed it
+  mkdirSync(place.store);
+  await refuseVanishedStore(place, false); // a new server's, which a disk is mounted on
+  await expect(refuseVanishedStore(place, true)).rejects.toThrow(`there is nothing of this server's objects in ${place.store}: is the disk mounted that they are on?`);
+  writeFileSync(join(place.store, "CURRENT"), "MANIFEST-000001\n");
+  await refuseVanishedStore(place, true);
+  rmSync(place.store, { recursive: true });
+  const disk = join(directory, "disk");
+  symlinkSync(disk, place.store);
+  for (const wasUsed of [false, true]) await expect(refuseVanishedStore(place, wasUsed)).rejects.toThrow(`${place.store} is a link to what is not there: is the disk mounted that they are on?`);
+  mkdirSync(disk);
+  await expect(refuseVanishedStore(place, true)).rejects.toThrow(`${place.store}, which is ${disk}: is the disk mounted that they are on?`);
+  writeFileSync(join(disk, "CURRENT"), "MANIFEST-000001\n");
+  await refuseVanishedStore(place, true);
 });

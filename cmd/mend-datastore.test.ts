@@ -8,6 +8,7 @@ import { backupStore } from "../storage/backup.ts";
 import { openStore } from "../storage/open.ts";
 import { finishedPath } from "../storage/replace.ts";
 import { check } from "./check.ts";
+import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { openMended } from "./mend-datastore.ts";
 
 let directory: string;
@@ -141,4 +142,12 @@ test("coracle check looks at a store that was cut off just before it had its pla
     console.log = log;
   }
   expect([lines[0], lines.at(-1)]).toEqual([expect.stringContaining("/server/db: 1 rows"), "nothing is wrong"]);
+});
+
+test.skipIf(!hasFuse())("a directory of snapshots that does not answer keeps no server from starting", async () => {
+  using silent = silentFileSystem();
+  const told: string[] = [], impatient = { ...clock, after(_: number, work: () => void) { setTimeout(work, 10); return { cancel() {} }; } };
+  const { store, behind } = await openMended({ path: path(), snapshots: silent.path, mends: true, clock: impatient, log: { ...silentLog, warn: (message, { error }: { error?: Error } = {}) => void told.push(`${message}: ${error?.message}`) }, isVolatile: () => false, open: () => openStore({ path: path(), clock, wasUsed: false }) });
+  await store.close();
+  expect([behind, told]).toEqual([undefined, ["the newest snapshot cannot be read: the directory of snapshots does not answer within 10 s"]]);
 });

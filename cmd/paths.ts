@@ -1,5 +1,7 @@
 /** Where things are in a data directory. */
-import { join } from "node:path";
+import { realpathSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { ifThereSync } from "../core/lifecycle/if-there.ts";
 
 export function paths(dataDir: string) {
   return {
@@ -24,3 +26,8 @@ export function paths(dataDir: string) {
 }
 
 export type Paths = ReturnType<typeof paths>;
+
+/** As the kernel calls it in its table of mounts: the data directory may be behind a link. What is not there yet is taken as it is written. */
+export function withoutLinks(path: string): string {
+  return ifThereSync(() => realpathSync(path)) ?? (dirname(path) === path ? path : join(withoutLinks(dirname(path)), basename(path)));
+}

@@ -83,7 +83,7 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   if (count !== undefined && (!Number.isInteger(count) || count < 1)) throw new ConfigError(`--keep ${JSON.stringify(keep)}: must be a number, at least 1`);
   if (words.length > 1) throw new ConfigError("one FILE at a time");
   if (words[0] === undefined && !existsSync(server)) throw new ConfigError("there is no server on this machine: name a FILE to write to");
-  const file = words[0] === undefined ? newSnapshotFile(directory, systemClock.nowMs()) : resolve(words[0]);
+  const file = words[0] === undefined ? await newSnapshotFile(directory, systemClock.nowMs()) : resolve(words[0]);
   if (existsSync(file)) throw new ConfigError(`${file}: is there already`);
   if (words[0] !== undefined && !existsSync(dirname(file))) throw new ConfigError(`${dirname(file)}: no such directory: make it first; if it is on another disk, is that mounted?`);
   const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
@@ -131,7 +131,7 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const secrets = [...(token === undefined ? [] : [parseJoinToken(token.trim()).secret]), ...(given === undefined ? await formerSecrets(paths.token) : [])];
   const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secrets, stamp: at, settings });
   setNativeDirectory(paths.native);
-  const aside = freePath(`${paths.store}-before-${at}`);
+  const aside = await freePath(`${paths.store}-before-${at}`);
   const had = existsSync(paths.store);
   const { rows, revision } = await restoreStore({ file, path: paths.store, clock: systemClock, aside }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");

@@ -18,7 +18,7 @@ import { Readable } from "node:stream";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { buildStore } from "./build.ts";
 import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
-import { explain, freeBytes, makeDirectory, isUnreadable, storeError } from "./disk.ts";
+import { askFreeBytes, explain, makeDirectory, isUnreadable, storeError, syncPath } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
@@ -62,7 +62,7 @@ export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string,
     }
   };
   try {
-    makeDirectory(dirname(file));
+    await makeDirectory(dirname(file));
     await writeAll(leavingFree(freeBytesMin, source(), dirname(file)), partial);
     const { rows, revision } = await inspectBackup(partial);
     await syncPath(partial, "r+");
@@ -81,7 +81,7 @@ async function* leavingFree(freeBytesMin: number, bytes: AsyncIterable<Uint8Arra
   for await (const chunk of bytes) {
     sinceAsked += chunk.length;
     if (sinceAsked >= FREE_ASK_BYTES) {
-      const free = freeBytes(path) ?? Infinity;
+      const free = (await askFreeBytes(path)) ?? Infinity;
       if (free < freeBytesMin) throw storeError("full", { path, freeBytes: free, freeBytesMin });
       sinceAsked = 0;
     }
@@ -232,15 +232,6 @@ async function writeAll(chunks: AsyncIterable<Uint8Array>, path: string): Promis
   const handle = await open(path, "w", 0o600);
   try {
     for await (const chunk of chunks) await handle.appendFile(chunk);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
-  const handle = await open(path, flags);
-  try {
-    await handle.sync();
   } finally {
     await handle.close();
   }

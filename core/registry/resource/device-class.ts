@@ -15,9 +15,9 @@ import { listOf, opaqueConfiguration } from "./names.ts";
 
 export const deviceClasses = defineResource<DeviceClass>({
   group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", updateOrder: "change last", anyBase: true, validateName: longName,
-  *validate({ spec }, old) {
+  *validate({ spec }, old, context) {
     const isStored = (part: "selectors" | "config"): boolean => old !== undefined && semanticEqual(spec[part] ?? [], old.spec[part] ?? []);
-    if (!isStored("selectors")) yield* validateSelectors("spec.selectors", spec.selectors);
+    if (!isStored("selectors")) yield* validateSelectors("spec.selectors", spec.selectors, context);
     if (!isStored("config")) yield* listOf("spec.config", spec.config, { max: CONFIG_MAX, check: (at, { opaque }) => opaqueConfiguration(at, opaque) });
     const name = spec.extendedResourceName;
     if (name !== undefined && !isExtendedResource(name)) yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name");

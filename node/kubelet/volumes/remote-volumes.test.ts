@@ -1,9 +1,6 @@
-import { closeSync, mkdtempSync, openSync, realpathSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Exec, exec } from "../../os/exec.ts";
-import { systemMounts } from "../../os/mount.ts";
+import { hasFuse, silentFileSystem } from "../../../test/silent-file-system.ts";
 import { fileSystemUsage } from "../stats/disk-usage.ts";
 import { isElsewhere, remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
@@ -24,23 +21,6 @@ test("what the machine has mounted of another one is remote, and what is below i
   const table = [mount("/", "ext4"), mount("/mnt/nas", "nfs4"), mount("/mnt/nas/disk", "xfs"), mount("/cloud", "fuse.s3fs"), mount("/usb", "fuseblk")];
   expect(["/mnt/nas", "/mnt/nas/a", "/cloud/b", "/mnt/nas/disk/a", "/mnt/nasty", "/usb/a", "/"].map((path) => isElsewhere(table, path))).toEqual([true, true, true, false, false, false, false]);
 });
-
-/** A file system of which nobody answers for anything. */
-function silentFileSystem(): Disposable & { readonly path: string } {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), "silent-")));
-  const fd = openSync("/dev/fuse", "r+");
-  systemMounts().mount({ source: "nobody", target: path, fsType: "fuse", options: [`fd=${fd}`, "rootmode=40000", "user_id=0", "group_id=0"] });
-  return { path, [Symbol.dispose]() { systemMounts().unmount(path, { lazy: true }); closeSync(fd); rmSync(path, { recursive: true }); } };
-}
-
-function hasFuse(): boolean {
-  try {
-    silentFileSystem()[Symbol.dispose]();
-    return true;
-  } catch {
-    return false;
-  }
-}
 
 test.skipIf(!hasFuse())("one that does not answer keeps the container from starting, and nobody waiting", async () => {
   using silent = silentFileSystem();

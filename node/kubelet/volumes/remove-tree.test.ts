@@ -1,9 +1,10 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemMounts } from "../../os/mount.ts";
 import { removeTree } from "./remove-tree.ts";
 
 test("a directory goes with all that is in it, however deep, and nothing else", async () => {
@@ -20,6 +21,19 @@ test("a directory goes with all that is in it, however deep, and nothing else", 
   await removeTree(root);
   expect([existsSync(root), readFileSync(join(directory, "kept/file"), "utf8")]).toEqual([false, "x"]);
   await removeTree(root); // it is gone
+  rmSync(directory, { recursive: true });
+});
+
+test.skipIf(process.getuid?.() !== 0)("what is mounted in it stays as it is, though nobody knew", async () => {
+  const directory = realpathSync(mkdtempSync(join(tmpdir(), "tree-"))), volume = join(directory, "volume"), mounted = join(directory, "pod/volumes/v");
+  mkdirSync(volume);
+  writeFileSync(join(volume, "file"), "x");
+  mkdirSync(mounted, { recursive: true });
+  systemMounts().bind(volume, mounted);
+  await expect(removeTree(join(directory, "pod"))).rejects.toThrow(`still mounted: ${mounted}`);
+  expect(readdirSync(volume)).toEqual(["file"]);
+  systemMounts().unmount(mounted);
+  await removeTree(join(directory, "pod"));
   rmSync(directory, { recursive: true });
 });
 

@@ -5,7 +5,7 @@
  * Few are open at once: a directory that lies too deep is first moved up to the top, so that nesting a hundred thousand levels costs no more than as many directories side by side.
  */
 import { constants } from "node:fs";
-import { type FileHandle, open, readdir, rename, rm, rmdir, unlink } from "node:fs/promises";
+import { type FileHandle, open, readdir, readFile, readlink, rename, rm, rmdir, unlink } from "node:fs/promises";
 import { ifThere } from "../../../core/lifecycle/if-there.ts";
 
 /** What is open at once, of one tree. */
@@ -16,7 +16,7 @@ const TAKEN: ReadonlySet<string> = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"]);
 /** It is a link, or no directory at all: it was one a moment ago. */
 const SWAPPED: ReadonlySet<string> = new Set(["ELOOP", "ENOTDIR"]);
 
-/** What is not there is gone. Nothing may be mounted below it. */
+/** What is not there is gone. Throws an Error at what is mounted below it: that is somebody's volume. */
 export async function removeTree(root: string): Promise<void> {
   if (process.platform === "win32") return await rm(root, { recursive: true, force: true }); // which knows of junctions
   const top = await ifThere(opened(root));
@@ -34,7 +34,13 @@ function opened(path: string): Promise<FileHandle> { return open(path, constants
 /** In the very directory that is open, whatever has its name now. */
 function within({ fd }: FileHandle, name: string): string { return `/proc/self/fd/${fd}/${name}`; }
 
+/** Which mount it is on, also where two are of one file system. Source: proc_pid_fdinfo(5) */
+async function mountId({ fd }: FileHandle): Promise<string | undefined> {
+  return /^mnt_id:\s*(\d+)/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
+}
+
 async function emptyAll(top: FileHandle): Promise<void> {
+  const ours = await mountId(top);
   const raised: string[] = [];
   let count = 0;
 
@@ -68,6 +74,7 @@ async function emptyAll(top: FileHandle): Promise<void> {
     });
     if (!directory) return await ifThere(unlink(path));
     try {
+      if ((await mountId(directory)) !== ours) throw new Error(`still mounted: ${await readlink(`/proc/self/fd/${directory.fd}`)}`);
       await empty(directory, depth);
     } finally {
       await directory.close();
