@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { checkStore, repairStore, type StoreReport } from "../storage/check.ts";
+import { finishReplacing } from "../storage/replace.ts";
 import { StoreError } from "../storage/store.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
@@ -26,6 +27,7 @@ export async function check(argv: readonly string[]): Promise<number> {
   const { dataDir, snapshotDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
   const { store: path, native, tls, snapshots } = paths(dataDir);
   mustReach(path);
+  if (!existsSync(path)) finishReplacing(path); // one that was cut off, as the server would
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
   const report = await checkStore(path, { wasUsed: existsSync(tls) });

@@ -33,6 +33,7 @@ test.each([
   [["check-settings", "server", "--kube-apiserver-arg", "feature-gates=Coffee=true"], "coracle: --kube-apiserver-arg feature-gates: unrecognized feature gate: Coffee"],
   [["check-settings", "server", "--kube-apiserver-arg", "authorization-mode=RBAC,Nodes"], expect.stringMatching(/^coracle: authorization-mode "Nodes" is not a valid mode/)],
   [["check-settings", "server", "--kube-apiserver-arg", "event-ttl=soon"], 'coracle: --kube-apiserver-arg event-ttl must be a duration such as 30s or 1h30m, not "soon"'],
+  [["check-settings", "server", "--data-dir", "/nowhere", "--node-ip", "2001:db8::5"], expect.stringMatching(/^coracle: pods will not reach .* 2001:db8::5 is of another family than --service-cidr 10\.43\.0\.0\/16\. Give a new cluster ranges of IPv6, as --cluster-cidr fd00:42::/)],
   [["check-settings", "agent", "--server", "https://h:6443", "--nodeport-addresses", "eth0"], expect.stringMatching(/^coracle: --nodeport-addresses: "eth0" is no address range/)],
   [["check-settings", "server", "--advertise-address", "here"], 'coracle: --advertise-address: "here" is no IP address'],
   [["check-settings", "agent", "--server", "https://h:6443", "--node-label", "edge"], 'coracle: --node-label "edge": must be name=value'],

@@ -26,10 +26,12 @@ import { writeDurably } from "../core/pki/durable-file.ts";
 import { copyKept, type KeptFiles, mendKept, putBackKept } from "../core/pki/kept-twice.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
 import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
+import type { KmsMeter } from "../storage/encryption/kms.ts";
 import type { Provider, TransformTrace } from "../storage/encryption/provider.ts";
 import { type Rewritten, rewriteStale } from "../storage/encryption/rewrite.ts";
 import type { Store } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
+import { keyServiceMeter } from "./key-service-metrics.ts";
 import { reloadMeter } from "./reload-meter.ts";
 import { transformationMeter } from "./transformation-metrics.ts";
 
@@ -80,8 +82,8 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   await mendKept(kept(own), log);
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await fileText(own)) === undefined ? undefined : own);
-  const metered = transformationMeter(metrics, clock);
-  let { text, rules }: Read = path === undefined ? { text: "", rules: [] } : await readRules(path, options, { metered, mayComeLater: true });
+  const counted = { metered: transformationMeter(metrics, clock), meter: keyServiceMeter(metrics, { serverId, clock }) };
+  let { text, rules }: Read = path === undefined ? { text: "", rules: [] } : await readRules(path, options, { ...counted, mayComeLater: true });
   if (path === own) await copyKept(kept(own));
   const store = encryptedStore(beneath, (key) => providersOf(rules, key));
   const close = (): void => closeRules(rules);
@@ -107,7 +109,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
       told = "";
       return false;
     }
-    const next = await readRules(path!, options, { metered, mayComeLater: false });
+    const next = await readRules(path!, options, { ...counted, mayComeLater: false });
     const before = rules;
     try {
       if (path === own) await copyKept(kept(own)); // nothing is sealed by what could not be kept twice
@@ -166,13 +168,15 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   return { store, parts: [part], close, ...(reload || providers().some((provider) => provider.trouble) ? { trouble } : {}) };
 }
 
+interface Reading { readonly metered: (provider: Provider) => Provider; readonly meter: (name: string) => KmsMeter; readonly mayComeLater: boolean }
+
 /** A file, as it was read, and what it says. */
 interface Read { readonly text: string; readonly rules: readonly EncryptionRule[] }
 
-async function readRules(path: string, { clock, log, reload, trace }: Options, { metered, mayComeLater }: { readonly metered: (provider: Provider) => Provider; readonly mayComeLater: boolean }): Promise<Read> {
+async function readRules(path: string, { clock, log, reload, trace }: Options, { metered, meter, mayComeLater }: Reading): Promise<Read> {
   const { text, settings } = fromFile("encryption-provider-config", path, (text) => ({ text, settings: encryptionSettings(parseStrictYaml(text), { reloads: reload }) }));
   try {
-    const rules = await encryptionRules(settings, { mayComeLater, clock, trace, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
+    const rules = await encryptionRules(settings, { mayComeLater, clock, trace, meter, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
     return { text, rules: rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) })) };
   } catch (cause) {
     throw new ConfigError(`encryption-provider-config ${path}: ${(cause as Error).message}`, { cause });

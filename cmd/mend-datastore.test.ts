@@ -1,11 +1,13 @@
 /** A server's store that was damaged, on a real disk. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStore } from "../storage/backup.ts";
 import { openStore } from "../storage/open.ts";
+import { finishedPath } from "../storage/replace.ts";
+import { check } from "./check.ts";
 import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { openMended } from "./mend-datastore.ts";
 
@@ -124,6 +126,22 @@ test("one that is older than its newest snapshot says what is missing and how to
   const unread = await open();
   await unread.store.close();
   expect(unread.behind).toBeUndefined();
+});
+
+test("coracle check looks at a store that was cut off just before it had its place", async () => {
+  const server = join(directory, "server"), lines: string[] = [], { log } = console;
+  const { store } = await open();
+  await store.put("/a", { n: 1 }, 0);
+  await store.close();
+  mkdirSync(server);
+  renameSync(path(), finishedPath(join(server, "db")));
+  try {
+    console.log = (line: string) => void lines.push(line);
+    expect(await check(["--data-dir", directory])).toBe(0);
+  } finally {
+    console.log = log;
+  }
+  expect([lines[0], lines.at(-1)]).toEqual([expect.stringContaining("/server/db: 1 rows"), "nothing is wrong"]);
 });
 
 test.skipIf(!hasFuse())("a directory of snapshots that does not answer keeps no server from starting", async () => {

@@ -22,6 +22,7 @@ import type { Settings } from "./config/flags.ts";
 import { checkRanges, isOfServicesFamily, withOwnAddresses } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
+import { tellOfFormerNode } from "./former-node.ts";
 import { giveLoneAddress, isAtGivenAddress, mustBeRoot, podFamilies, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
@@ -52,6 +53,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   if (stranger) log.warn(NOT_OURS, { dataDir: settings.dataDir, ...stranger });
   const { signal: asked, reason } = stopSignal(process);
   const stop = shutdownDelay({ asked, ms: apiServerArgs(settings.kubeApiserverArg).durationMs("shutdown-delay-duration") ?? 0, clock: systemClock }), { signal } = stop;
+  if (settings.disableAgent) tellOfFormerNode(where, log);
   const systemd = toldBySystemd(process.env, process.pid);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   if (!settings.disableAgent) giveLoneAddress(settings, log);

@@ -13,7 +13,19 @@ const PARTIAL = ".partial";
 
 /** Oldest first. */
 export async function snapshotNames(directory: string): Promise<string[]> {
-  return ((await ifThere(readdir(directory))) ?? []).filter((name) => NAME.test(name)).sort();
+  const entries = (await ifThere(readdir(directory, { withFileTypes: true }))) ?? [];
+  return entries.filter((entry) => NAME.test(entry.name) && !entry.isDirectory()).map(({ name }) => name).sort(compareNames);
+}
+
+/** Several of one second are numbered, but for the first. */
+function compareNames(a: string, b: string): number {
+  const [one, other] = [partsOf(a), partsOf(b)];
+  return one.second === other.second ? one.count - other.count : one.second < other.second ? -1 : 1;
+}
+
+function partsOf(name: string): { readonly second: string; readonly count: number } {
+  const [, ...parts] = NAME.exec(name) ?? [], count = parts.pop() ?? "-1"; // the number begins with the - before it
+  return { second: parts.join(""), count: -Number(count) };
 }
 
 /** A name for saveBackup that nobody else is given, who takes one in the same second: what it writes to until the file is complete is there from now on. */
@@ -59,11 +71,11 @@ export async function newestSnapshotMs(directory: string, nowMs: number): Promis
 export async function pruneSnapshots(directory: string, keep: number, made?: string): Promise<string[]> {
   const names = await snapshotNames(directory);
   const last = made === undefined ? undefined : basename(made);
-  const byAge = last === undefined ? names : [...names.filter((name) => name > last), ...names.filter((name) => name < last), last];
-  const [oldest = ""] = byAge.slice(-keep).sort();
-  const torn = names.length === 0 ? [] : (await readdir(directory)).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && name < oldest);
+  const byAge = last === undefined ? names : [...names.filter((name) => compareNames(name, last) > 0), ...names.filter((name) => compareNames(name, last) < 0), last];
+  const [oldest = ""] = byAge.slice(-keep).sort(compareNames);
+  const torn = names.length === 0 ? [] : (await readdir(directory)).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && compareNames(name.slice(0, -PARTIAL.length), oldest) < 0);
   const old = [...byAge.slice(0, -keep), ...torn];
-  for (const name of old) await rm(join(directory, name));
+  for (const name of old) await rm(join(directory, name), { force: true }); // who takes one at the same time may have deleted it
   return old;
 }
 

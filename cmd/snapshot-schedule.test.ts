@@ -1,11 +1,12 @@
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { expect, test } from "vitest";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
-import { newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
+import { snapshot } from "./snapshot.ts";
+import { newestSnapshot, newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
 import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
@@ -49,6 +50,18 @@ test("two that are taken in one second, by whomever, are two files", async () =>
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
     expect((await Promise.all([1, 2].map(() => newSnapshotFile(directory, START_MS)))).map((path) => basename(path)).sort()).toEqual(["snapshot-20260301T120000Z-2.zst", "snapshot-20260301T120000Z.zst"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("of those of one second the last is the newest, and the first is older than it, not of a clock that was wrong", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-")), [before, first, second, tenth] = ["20260301T110000Z", "20260301T120000Z", "20260301T120000Z-2", "20260301T120000Z-10"].map((at) => `snapshot-${at}.zst`);
+  try {
+    for (const name of [before, first, second, tenth]) writeFileSync(join(directory, name!), "");
+    expect(await newestSnapshot(directory, START_MS)).toBe(tenth);
+    expect(await pruneSnapshots(directory, 3, join(directory, tenth!))).toEqual([before]);
+    expect(await pruneSnapshots(directory, 2)).toEqual([first]);
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -118,6 +131,25 @@ test("a directory that cannot be read is looked at again, and ends nothing", asy
   const [part] = snapshotSchedule({ settings: { snapshotEvery: "12h", snapshotKeep: 3 }, isShared: false, directory, revision: () => 7, take: () => backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never), clock, log: silentLog });
   await part!.run(stop.signal, () => undefined);
   expect(slept).toEqual([1, 10, 10, 10]);
+});
+
+test("of what is none in the directory, or goes while it is looked at, nothing is told, and nothing is kept from its place by it", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-")), snapshots = join(directory, "server", "snapshots");
+  const lines: string[] = [];
+  const { log } = console;
+  try {
+    mkdirSync(join(snapshots, "snapshot-20260101T000000Z.zst"), { recursive: true });
+    symlinkSync("/nowhere", join(snapshots, "snapshot-20260102T000000Z.zst"));
+    writeFileSync(join(snapshots, "snapshot-20260103T000000Z.zst"), "cut off");
+    console.log = (line: string) => void lines.push(line);
+    expect(await snapshot(["list", "--data-dir", directory])).toBe(0);
+    expect(lines.map((line) => line.split(/ +/)[0])).toEqual(["NAME", "snapshot-20260103T000000Z.zst"]);
+    await expect(snapshot(["restore", "snapshot-20260101T000000Z.zst", "--data-dir", directory])).rejects.toMatchObject({ fields: { reason: "it is a directory" } });
+    expect(await pruneSnapshots(snapshots, 1)).toEqual(["snapshot-20260102T000000Z.zst"]);
+  } finally {
+    console.log = log;
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test.skipIf(!hasFuse())("a directory on a disk that does not answer holds up nobody, is told of, and is not waited for at the end", async () => {

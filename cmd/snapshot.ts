@@ -98,9 +98,10 @@ async function list(directory: string): Promise<number> {
   const rows = [["NAME", "SIZE", "CREATED", "ROWS", "REVISION"]];
   for (const name of await snapshotNames(directory)) {
     const file = join(directory, name);
-    const { size, mtime } = statSync(file);
+    const found = statSync(file, { throwIfNoEntry: false }); // the server may have deleted it meanwhile, and a link may lead nowhere
+    if (!found) continue;
     const read = await inspectBackup(file).catch(() => undefined); // told in the table
-    rows.push([name, String(size), mtime.toISOString().replace(/\.\d+Z$/, "Z"), String(read?.rows ?? "damaged"), String(read?.revision ?? "-")]);
+    rows.push([name, String(found.size), found.mtime.toISOString().replace(/\.\d+Z$/, "Z"), String(read?.rows ?? "damaged"), String(read?.revision ?? "-")]);
   }
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   for (const row of rows) console.log(row.map((cell, column) => cell.padEnd(widths[column]!)).join("   ").trimEnd());

@@ -23,7 +23,7 @@ import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
 import { freezeJson } from "./mvcc/freeze-json.ts";
-import { finishedPath, refuseMounted, replaceStore } from "./replace.ts";
+import { buildingPath, finishedPath, finishReplacing, refuseMounted, replaceStore } from "./replace.ts";
 import type { Revision, Row, Store, Value } from "./store.ts";
 
 const FORMAT = "coracle-store";
@@ -123,11 +123,12 @@ export interface RestoreOptions {
 /** Makes a store at `path` from a backup. One that is there is moved away once the new one is complete; throws "locked" if a server has it open. */
 export async function restoreStore({ file, path, clock, aside }: RestoreOptions): Promise<Backup> {
   refuseMounted(path);
+  if (!isLevelStore(path)) finishReplacing(path); // the one that was cut off may be all there is, and is kept as any other
   const before = isLevelStore(path);
   if (before && aside === undefined) throw storeError("unavailable", { path, reason: "there is a store already" });
   if (aside !== undefined && existsSync(aside)) throw storeError("unavailable", { path: aside, reason: "there is something already" });
   if (before) await checkStore(path); // for its lock; damage is no reason not to replace it
-  const building = `${path}.restoring`;
+  const building = buildingPath(path);
   rmSync(building, { recursive: true, force: true });
   let head = 0;
   const rows = async function* (): AsyncGenerator<Row> {
@@ -185,12 +186,13 @@ async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revisi
         continue;
       }
       crc = crc32(`${line}\n`, crc);
-      if (rows++ < 0) yield { head: readHead(entry, damaged) };
+      if (rows++ < 0) yield { head: readHead(file, entry, damaged) };
       else yield { row: readRow(entry as [string, Revision, Value]) };
     }
   } catch (error) {
     if (error instanceof SyntaxError) throw damaged("a line is not JSON", error);
     if (isUnreadable(error)) throw damaged("the disk cannot read it", error);
+    if ((error as { code?: unknown }).code === "EISDIR") throw damaged("it is a directory");
     throw CODES_UNREADABLE.test(String((error as { code?: unknown }).code)) ? damaged("it cannot be decompressed", error) : error;
   }
   if (!complete) throw damaged("the end is missing");
@@ -216,10 +218,10 @@ async function* readLines(file: string): AsyncGenerator<string> {
   }
 }
 
-function readHead(entry: unknown, damaged: (reason: string) => Error): Revision {
+function readHead(file: string, entry: unknown, damaged: (reason: string) => Error): Revision {
   const { format, version, revision } = entry as { format?: unknown; version?: unknown; revision?: unknown };
   if (format !== FORMAT || typeof revision !== "number") throw damaged("this is no snapshot");
-  if (version !== VERSION) throw storeError("unavailable", { reason: "the snapshot was written by a newer version of this program", version });
+  if (version !== VERSION) throw storeError("unavailable", { path: file, reason: "the snapshot was written by a newer version of this program", remedy: "use that, or another snapshot", version });
   return revision;
 }
 

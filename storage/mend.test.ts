@@ -3,13 +3,13 @@ import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync,
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
-import { backupStore } from "./backup.ts";
+import { backupStore, restoreStore } from "./backup.ts";
 import { REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
 import { isNearlyAll, isOfPast, mendStore, mergeSalvaged } from "./mend.ts";
 import { mulberry32 } from "../test/mulberry32.ts";
 import { openStore } from "./open.ts";
-import { finishedPath } from "./replace.ts";
+import { buildingPath, copyPath, finishedPath } from "./replace.ts";
 import type { Row, Store } from "./store.ts";
 
 const clock: StoreClock = { uptimeMs: () => performance.now(), after: () => ({ cancel() {} }) };
@@ -231,4 +231,15 @@ test("a cut of power while a store is replaced leaves the old one or the new one
   renameSync(path, finishedPath(path));
   expect(await rowsOf(path)).toEqual(rows);
   expect(existsSync(finishedPath(path))).toBe(false);
+  // cut after, and restored again: what is there by then is kept
+  renameSync(path, finishedPath(path));
+  await restoreStore({ file, path, clock, aside: `${aside}-again` });
+  expect(await rowsOf(`${aside}-again`)).toEqual(rows);
+});
+
+test("what was cut off before it was complete takes no room for ever: the next opening removes it", async () => {
+  const { path, rows } = await lived();
+  for (const left of [buildingPath(path), copyPath(path)]) cpSync(path, left, { recursive: true });
+  expect(await rowsOf(path)).toEqual(rows);
+  expect([buildingPath(path), copyPath(path)].filter((left) => existsSync(left))).toEqual([]);
 });

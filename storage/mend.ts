@@ -20,7 +20,7 @@ import { freeBytes, isUnreadable, storeError } from "./disk.ts";
 import type { Engine, StoreClock } from "./engine.ts";
 import { isLevelStore, isLogWhole, isOpenElsewhere, levelEngine, repairLevel, unreadableShare } from "./leveldb/leveldb.ts";
 import { load } from "./mvcc/load.ts";
-import { finishedPath, refuseMounted, replaceStore } from "./replace.ts";
+import { buildingPath, copyPath, finishedPath, refuseMounted, replaceStore } from "./replace.ts";
 import { StoreError, type Revision, type Row } from "./store.ts";
 
 /** Of the rows of a store without a backup: losing more than this is for people to decide about. */
@@ -75,7 +75,7 @@ export async function mendStore({ path, aside, backups, clock }: MendOptions): P
   const backup = newest && newest.revision > salvaged.soundAt ? newest : undefined; // what was deleted since an older one stays deleted
   if (!backup && !isNearlyAll(salvaged)) throw storeError("corrupt", { path, reason: `${missingOf(salvaged)}, and there is no snapshot` });
   const { rows, fromBackup } = backup ? mergeSalvaged(salvaged.rows, backup) : { rows: salvaged.rows, fromBackup: 0 };
-  const building = `${path}.restoring`;
+  const building = buildingPath(path);
   const head = Math.max(backup?.revision ?? 0, salvaged.reserved, newestOf(salvaged.rows)) + REVISIONS_SKIPPED;
   rmSync(building, { recursive: true, force: true });
   try {
@@ -123,7 +123,7 @@ const NOTHING: Salvaged = { rows: [], lost: undefined, reserved: 0, soundAt: 0, 
 
 /** Of a copy: LevelDB's repair works in place, and a second damage must not meet the only one there is. */
 async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
-  const copy = `${path}.mending`;
+  const copy = copyPath(path);
   rmSync(copy, { recursive: true, force: true });
   try {
     if (!isLevelStore(path)) return NOTHING;

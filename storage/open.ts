@@ -10,7 +10,7 @@
  */
 import { isLevelStore, levelEngine } from "./leveldb/leveldb.ts";
 import { type MvccOptions, openMvcc } from "./mvcc/mvcc.ts";
-import { finishReplacing } from "./replace.ts";
+import { finishReplacing, removeUnfinished } from "./replace.ts";
 import { type Store, StoreError } from "./store.ts";
 
 export interface OpenStoreOptions extends MvccOptions {
@@ -24,7 +24,9 @@ export async function openStore(options: OpenStoreOptions): Promise<Store> {
   finishReplacing(path);
   const wasUsed = options.wasUsed === true && isLevelStore(path); // whoever removes the directory wants a new one
   try {
-    return await openMvcc(({ create }) => levelEngine({ path, clock, create, ...(freeBytesMin !== undefined && { freeBytesMin }) }), { ...options, wasUsed });
+    const store = await openMvcc(({ create }) => levelEngine({ path, clock, create, ...(freeBytesMin !== undefined && { freeBytesMin }) }), { ...options, wasUsed });
+    removeUnfinished(path);
+    return store;
   } catch (error) {
     throw error instanceof StoreError && error.fields["path"] === undefined ? new StoreError(error.code, { path, ...error.fields }, { cause: error.cause }) : error;
   }

@@ -14,6 +14,16 @@ import { isLevelStore } from "./leveldb/leveldb.ts";
 /** Of Linux: what is mounted where. */
 const MOUNTS = "/proc/self/mountinfo";
 
+/** Where it is made. */
+export function buildingPath(path: string): string {
+  return `${path}.restoring`;
+}
+
+/** Of a damaged store, to be repaired. */
+export function copyPath(path: string): string {
+  return `${path}.mending`;
+}
+
 /** Where the new store is to be when it is complete. */
 export function finishedPath(path: string): string {
   return `${path}.finished`;
@@ -43,4 +53,9 @@ export function finishReplacing(path: string): void {
   if (!existsSync(finished)) return;
   if (isLevelStore(path)) rmSync(finished, { recursive: true, force: true }); // the old one was not moved away yet, and is still the one
   else replaceStore(path, undefined);
+}
+
+/** Once a store is open, so that nobody is at it: what was cut off before it was complete, which may be as large as the store. */
+export function removeUnfinished(path: string): void {
+  for (const left of [buildingPath(path), copyPath(path)]) rmSync(left, { recursive: true, force: true });
 }

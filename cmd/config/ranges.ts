@@ -64,6 +64,12 @@ export function isOfServicesFamily({ serviceCidr }: Pick<Settings, "serviceCidr"
   return address.includes(":") === serviceCidr.split(",")[0]!.includes(":");
 }
 
+/** What to do about it, and what with a cluster that has begun so, whose ranges stay. */
+export function otherFamily(address: string, { serviceCidr }: Pick<Settings, "serviceCidr">): string {
+  const [pods, services, dns, family] = address.includes(":") ? ["fd00:42::/56", "fd00:43::/112", "fd00:43::a", "IPv6"] : ["10.42.0.0/16", "10.43.0.0/16", "10.43.0.10", "IPv4"];
+  return `pods will not reach this server at the Service kubernetes: its address ${address} is of another family than --service-cidr ${serviceCidr}. Give a new cluster ranges of ${family}, as --cluster-cidr ${pods} --service-cidr ${services} --cluster-dns ${dns}, or this server another --node-ip`;
+}
+
 /** Undefined: all. Throws ConfigError. */
 export function nodePortCidrs({ nodeportAddresses = [] }: Pick<Settings, "nodeportAddresses">, nodeIps: readonly string[]): readonly string[] | undefined {
   if (nodeportAddresses.length === 0) return undefined;

@@ -20,6 +20,7 @@ set -eu
 
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin # of who has become root by `su` they are not in it, and rc-service and modprobe are there
 BIN_DIR=${INSTALL_CORACLE_BIN_DIR:-/usr/local/bin}
+NEW_BINARY=$BIN_DIR/.coracle.new
 LIB_DIR=/usr/local/lib/coracle
 ETC=/etc/coracle
 KUBECONFIG_FILE=$ETC/coracle.yaml
@@ -63,7 +64,7 @@ lock() {
     rm -f "$LOCK_FILE" # of one that was killed
     claim || fail "$LOCK_FILE cannot be written"
   fi
-  trap unlock EXIT
+  trap leave EXIT
   trap 'exit 1' HUP INT TERM
 }
 
@@ -72,6 +73,11 @@ claim() { (set -C; echo $$ >"$LOCK_FILE") 2>/dev/null; }
 unlock() {
   rm -f "$LOCK_FILE"
   trap - EXIT
+}
+
+leave() {
+  rm -f "$NEW_BINARY" # one that was refused
+  unlock
 }
 
 # Installs Debian packages, after a fresh look at the archive. Anything else must be brought by the user.
@@ -109,19 +115,25 @@ is_built() {
   [ "$(sh "$ROOT/installers/bundle/sources.sh")" = "$(cat "$ROOT/dist/sources")" ]
 }
 
-install_binary() {
+# Brings the executable beside the one of before, whose place it takes when the settings are right for it: whoever starts again meanwhile starts with that.
+bring_binary() {
   binary=${INSTALL_CORACLE_BINARY:-$ROOT/dist/coracle}
   if [ -z "${INSTALL_CORACLE_BINARY:-}" ]; then is_built || build
   elif [ ! -x "$binary" ]; then fail "$binary is not an executable"; fi
   mkdir -p "$BIN_DIR"
-  if cmp -s "$binary" "$BIN_DIR/coracle"; then
-    say "$BIN_DIR/coracle is up to date"
+  EXECUTABLE=$BIN_DIR/coracle
+  ! cmp -s "$binary" "$EXECUTABLE" || return 0
+  EXECUTABLE=$NEW_BINARY
+  { cp "$binary" "$EXECUTABLE" && chmod 755 "$EXECUTABLE"; } || fail "$binary could not be copied to $BIN_DIR"
+  "$EXECUTABLE" version >/dev/null || fail "$binary does not run on this machine"
+}
+
+install_binary() {
+  if [ "$EXECUTABLE" = "$BIN_DIR/coracle" ]; then
+    say "$EXECUTABLE is up to date"
   else
-    new=$BIN_DIR/.coracle.new
-    { cp "$binary" "$new" && chmod 755 "$new"; } || { rm -f "$new"; fail "$binary could not be copied to $BIN_DIR"; }
-    "$new" version >/dev/null || { rm -f "$new"; fail "$binary does not run on this machine"; } # the one of before stays: the next boot needs it
     sync # or a loss of power now leaves an empty one of it, and nobody is there
-    mv "$new" "$BIN_DIR/coracle" # what runs keeps its file
+    mv "$EXECUTABLE" "$BIN_DIR/coracle" # what runs keeps its file
     say "installed $BIN_DIR/coracle"
   fi
   for tool in kubectl crictl ctr; do
@@ -186,7 +198,7 @@ with_those_before() {
 # checked: the files that they name may be there only when it boots.
 check_settings() {
   [ "$SKIP_START" != true ] || return 0
-  problem=$(set -a; eval "$1"; eval "exec \"\$BIN_DIR/coracle\" check-settings $2" 2>&1 >/dev/null) || case $problem in
+  problem=$(set -a; eval "$1"; eval "exec \"\$EXECUTABLE\" check-settings $2" 2>&1 >/dev/null) || case $problem in
     *'unknown command "check-settings"'*) ;; # an executable of before this could be asked
     *'coracle: '*) fail "$(printf '%s\n' "$problem" | last_words | tail -n 1): nothing is set or started" ;;
   esac
@@ -199,27 +211,34 @@ replace() {
   mv "$1.new" "$1"
 }
 
+# What it is to run with, in ENVIRONMENT and ARGS, which the executable takes.
+choose_settings() {
+  quoted=
+  for word in "$@"; do quoted="$quoted $(quote "$word")"; done
+  ENVIRONMENT=$(requested_env) KEEPS=
+  # proxies may be in anybody's environment: they ask for no other settings
+  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$(printf '%s\n' "$ENVIRONMENT" | grep '^CORACLE_')" ]; then
+    say "keeping the settings in $ENV_FILE and $ARGS_FILE"
+    grep -q '[^[:space:]]' "$ARGS_FILE" || fail "$ARGS_FILE says nothing: say again what this machine is, server or agent, with its settings"
+    # where there is no news, the file stays as it is: its owner may have given it another mode, or put a link there
+    if [ -z "$ENVIRONMENT" ] && [ -f "$ENV_FILE" ]; then KEEPS=all; else KEEPS=args; fi
+    ENVIRONMENT=$(with_those_before "$ENVIRONMENT")
+    ARGS=$(cat "$ARGS_FILE")
+  else
+    ARGS=$(requested_args "$quoted")
+  fi
+  check_settings "$ENVIRONMENT" "$ARGS"
+}
+
+# shellcheck disable=SC2120 # its arguments are those it sets
 configure() {
   mkdir -p "$ETC"
   [ -e "$ETC/config.yaml" ] || say "settings can also be written to $ETC/config.yaml, with the flags' names as keys"
-  quoted=
-  for word in "$@"; do quoted="$quoted $(quote "$word")"; done
-  environment=$(requested_env)
-  # proxies may be in anybody's environment: they ask for no other settings
-  if [ -f "$ARGS_FILE" ] && [ -z "$quoted${INSTALL_CORACLE_EXEC:-}$(printf '%s\n' "$environment" | grep '^CORACLE_')" ]; then
-    say "keeping the settings in $ENV_FILE and $ARGS_FILE"
-    grep -q '[^[:space:]]' "$ARGS_FILE" || fail "$ARGS_FILE says nothing: say again what this machine is, server or agent, with its settings"
-    proxies=$environment
-    environment=$(with_those_before "$proxies")
-    check_settings "$environment" "$(cat "$ARGS_FILE")"
-    # where there is no news, the file stays as it is: its owner may have given it another mode, or put a link there
-    { [ -z "$proxies" ] && [ -f "$ENV_FILE" ]; } || (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE")
-  else
-    args=$(requested_args "$quoted")
-    check_settings "$environment" "$args"
-    (umask 077; printf '%s\n' "$environment" | replace "$ENV_FILE"; printf '%s\n' "$args" | replace "$ARGS_FILE")
-  fi
-  ARGS=$(cat "$ARGS_FILE")
+  (
+    umask 077
+    [ "$KEEPS" = all ] || printf '%s\n' "$ENVIRONMENT" | replace "$ENV_FILE"
+    [ -n "$KEEPS" ] || printf '%s\n' "$ARGS" | replace "$ARGS_FILE"
+  )
   eval "set -- $ARGS"
   MODE=$1
   DATA_DIR=$(setting data-dir /var/lib/coracle "$@")
@@ -493,6 +512,13 @@ tell_pressure() {
   done
 }
 
+# A machine that was a node has its containers still, and nobody looks after them any more.
+leave_node() {
+  if [ "$DISABLE_AGENT" != true ] || [ ! -d "$DATA_DIR/agent/kubelet" ]; then return; fi
+  "$LIB_DIR/uninstall" --node || return 0
+  [ -z "$(kubectl_ get node "$NODE_NAME" --ignore-not-found -o name 2>/dev/null)" ] || say "the node $NODE_NAME is still in the cluster, and its pods with it. If it is not to come back: coracle kubectl delete node $NODE_NAME"
+}
+
 report() {
   if [ "$MODE" = agent ]; then
     say "the node $NODE_NAME is Ready after $(($(date +%s) - started)) s. On the server: coracle kubectl get nodes"
@@ -521,9 +547,12 @@ NEXT
 main() {
   check_machine
   lock
-  install_binary
+  bring_binary
   check_libraries
-  configure "$@"
+  choose_settings "$@"
+  install_binary
+  # shellcheck disable=SC2119
+  configure
   leave_pods_network_alone
   MANAGER=$(service_manager)
   "enable_$MANAGER"
@@ -532,6 +561,7 @@ main() {
   start
   unlock # who sees it wait in vain may change the settings
   wait_until_ready
+  leave_node
   report
 }
 

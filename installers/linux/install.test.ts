@@ -258,6 +258,38 @@ install --disable dns; install --overlay wireguard; CORACLE_OVERLAY=wireguard in
   ]);
 }, 300_000);
 
+test.skipIf(!canOverlay)("an executable that the settings are not right for does not take the place of the one that runs, nor do the scripts that come with it", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_BINARY=$1/coracle
+sh installers/linux/install.sh --disable dns >/dev/null 2>&1; echo '# of before' >>/usr/local/lib/coracle/service
+sed -i 's/^  version) echo 0/  version) echo 1/; s/^  check-settings).*/  check-settings) case "$*" in *dns*) echo "coracle: dns is no part" >\\&2; exit 2 ;; esac ;;/' "$1/coracle"
+sh installers/linux/install.sh 2>&1 || echo "ended with $?"; coracle version; ls -A /usr/local/bin | grep '^[.]' || true; grep -c 'of before' /usr/local/lib/coracle/service
+sh installers/linux/install.sh --disable ingress >/dev/null 2>&1; coracle version; /usr/local/lib/coracle/service stop`);
+  expect(out.trimEnd().split("\n")).toEqual([
+    "[coracle] keeping the settings in /etc/coracle/coracle.env and /etc/coracle/coracle.args", "[coracle] dns is no part: nothing is set or started", "ended with 1", "0", "1", "1",
+  ]);
+}, 300_000);
+
+test.skipIf(!canOverlay)("a server that is a node no more has its pods ended and their mounts taken away; it goes on, with its data, as does what else is mounted there; a node is not taken from under itself", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_BINARY=$1/coracle
+sh installers/linux/install.sh --node-name edge >/dev/null 2>&1
+mkdir -p /var/lib/coracle/agent/kubelet/pods/x /var/lib/coracle/server/snapshots /var/lib/coracle/agent/run "$1/bin"; cp "$(command -v dash || command -v sh)" "$1/bin/containerd"
+mount -t tmpfs v /var/lib/coracle/agent/kubelet/pods/x; mount -t tmpfs s /var/lib/coracle/server/snapshots; echo image >/var/lib/coracle/agent/image
+"$1/bin/containerd" -c 'sleep 1000; :' --config /var/lib/coracle/agent/etc/containerd & echo "== refused"
+mv /usr/local/bin/coracle "$1/fake"; cp "$1/bin/containerd" /usr/local/bin/coracle
+for flag in --debug '--debug --disable-agent'; do /usr/local/bin/coracle -c 'sleep 1000; :' server $flag & sleep 0.5; coracle-uninstall --node 2>&1 | grep -c 'first' || true; kill -9 $!; wait $! 2>/dev/null || true; done; mv "$1/fake" /usr/local/bin/coracle
+"$1/bin/containerd" -c 'sleep 1000; :' --config /var/lib/coracle/agent/etc/containerd & mount -t tmpfs v /var/lib/coracle/agent/kubelet/pods/x
+echo "== install"; sh installers/linux/install.sh --node-name edge --disable-agent 2>&1 | sed "s|$1|DIR|"
+echo "== left"; ps -eo args | grep -c '[/]bin/containerd -c sleep' || true; grep -o '/var/lib/coracle.*/x ' /proc/self/mountinfo || true; grep -co '/var/lib/coracle/server/snapshots ' /proc/self/mountinfo; cat /var/lib/coracle/agent/image; /usr/local/lib/coracle/service status; /usr/local/lib/coracle/service stop`);
+  const [, refused, installed, left] = out.split(/^== .*\n/m);
+  expect(refused!.trim().split("\n")).toEqual(["1", "0"]);
+  expect(installed).toMatch(/removed process \d+ \(DIR\/bin\/containerd /);
+  expect(installed).toContain("removed mount /var/lib/coracle/agent/kubelet/pods/x\nThe node is taken away: ");
+  expect(installed).toContain("coracle kubectl delete node edge\n[coracle] ready after ");
+  expect(left).toMatch(/^0\n1\nimage\ncoracle is running, process \d+\n$/);
+}, 300_000);
+
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
   const out = onMachine(`
 mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl

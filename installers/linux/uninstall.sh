@@ -5,6 +5,7 @@
 # Only what is Coracle's own is touched: processes that run from its data directory, what is mounted below it, interfaces and tables by their names.
 #
 #   UNINSTALL_CORACLE_KEEP_DATA=true    leaves the data directory (the cluster's objects, images, volumes) and /etc/coracle
+#   --node                              takes away the node alone of a server that runs with --disable-agent: its containers, network and mounts; its images and the data of its volumes stay
 #   --lost-disk                         for coracle.service, whenever it has ended: removes nothing but what still runs from a disk that was unplugged, and its mounts, and has it waited for
 set -u
 
@@ -165,9 +166,9 @@ detach() {
   if have timeout; then timeout -s KILL 10 umount "$1" 2>/dev/null; else umount "$1" 2>/dev/null; fi || umount -l "$1" 2>/dev/null
 }
 
-# Deepest and newest first.
+# unmount_all [DIRECTORY]: deepest and newest first.
 unmount_all() {
-  awk '{ print $5 }' /proc/self/mountinfo | while read -r target; do printf '%b\n' "$target"; done | awk -v prefix="$data_dir/" 'index($0, prefix) == 1' | sed '1!G;h;$!d' | while read -r target; do
+  awk '{ print $5 }' /proc/self/mountinfo | while read -r target; do printf '%b\n' "$target"; done | awk -v prefix="${1:-$data_dir}/" 'index($0, prefix) == 1' | sed '1!G;h;$!d' | while read -r target; do
     detach "$target" || continue
     echo "removed mount $target"
   done
@@ -340,8 +341,31 @@ remove_files() {
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
 }
 
+# Whether the coracle that runs here is a server without a node.
+is_without_node() {
+  ! grep -qsE '^disable-agent:[[:space:]]*true' "$ETC/config.yaml" || return 0
+  tr '\0' '\n' <"/proc/$1/cmdline" 2>/dev/null | grep -qxE -e '--disable-agent(=true)?' || tr '\0' '\n' <"/proc/$1/environ" 2>/dev/null | grep -qx 'CORACLE_DISABLE_AGENT=true'
+}
+
+remove_node() {
+  for pid in $(running_program "$BIN_DIR/coracle"); do
+    case $(command_line "$pid") in *' server '* | *' agent '*) is_without_node "$pid" || { echo "coracle runs a node here: give it --disable-agent first" >&2; exit 1; } ;; esac
+  done
+  stop_containers
+  remove_network
+  restore_settings
+  restore_logind
+  mounts=$(unmount_all "$data_dir/agent")
+  [ -z "$mounts" ] || { echo "$mounts"; REMOVED=$((REMOVED + $(echo "$mounts" | wc -l))); }
+  remove_shared
+  [ "$(readlink /var/lib/kubelet 2>/dev/null)" != "$data_dir/agent/kubelet" ] || remove /var/lib/kubelet
+  remove_logs
+  echo "The node is taken away: $REMOVED things removed. Its images and the data of its volumes stay in $data_dir/agent."
+}
+
 case ${1:-} in
   '') ;;
+  --node) remove_node; exit ;;
   --lost-disk) leave_lost_disk; exit ;;
   *) echo "usage: $0" >&2; exit 2 ;;
 esac

@@ -73,9 +73,12 @@ function asWritten(text: string): string {
   return ip ? formatIp(ip) : text;
 }
 
+/** The loopback's, of a machine that has no other. */
+export function isOfAnyMachine(address: string): boolean { return OF_ANY_MACHINE.test(address); }
+
 /** Which of these no interface of this machine has; the loopback's may have one that routers lead to, beside those of any machine's. */
 export function addressesElsewhere(given: readonly string[], interfaces: ReturnType<typeof networkInterfaces> = networkInterfaces()): readonly string[] {
-  const here = Object.values(interfaces).flatMap((list) => list ?? []).map(({ address }) => asWritten(address)).filter((address) => !OF_ANY_MACHINE.test(address));
+  const here = Object.values(interfaces).flatMap((list) => list ?? []).map(({ address }) => asWritten(address)).filter((address) => !isOfAnyMachine(address));
   return given.filter((text) => !here.includes(asWritten(text)));
 }
 

@@ -37,12 +37,15 @@ const SOCKET_PATH_MAX = 107;
 /** Where containerd for Windows, which is the machine's own, listens unless it is told otherwise. */
 export const WINDOWS_PIPE = "npipe:////./pipe/containerd-containerd";
 
+/** `dataDir` must be real. */
+export function runtimeSocket(dataDir: string): string { return join(dataDir, "agent", "run", "containerd.sock"); }
+
 /** `dataDir` must be real: what is mounted below it shows under its real path. */
 export function runtimePaths(dataDir: string): RuntimePaths {
   const agent = join(dataDir, "agent");
   const run = join(agent, "run");
   const current = join(agent, "current");
-  const socket = join(run, "containerd.sock");
+  const socket = runtimeSocket(dataDir);
   if (Buffer.byteLength(`${socket}.ttrpc`) > SOCKET_PATH_MAX) throw new Error(`data directory ${dataDir}: its path is too long, ${socket}.ttrpc would exceed ${SOCKET_PATH_MAX} bytes. Choose a shorter --data-dir`);
   return {
     agent, run, current, socket,

@@ -70,7 +70,7 @@ function refuseMasked(rules: readonly RuleSettings[]): void {
 function groupOf(name: string): string { return name.includes(".") ? name.slice(name.indexOf(".") + 1) : ""; }
 
 /** With their ciphers; key services are asked whether they work. Throws when one does not, unless it may come later. */
-export async function encryptionRules(settings: readonly RuleSettings[], { mayComeLater, ...options }: Pick<KmsOptions, "clock" | "onTrouble" | "trace"> & { readonly mayComeLater: boolean }): Promise<readonly EncryptionRule[]> {
+export async function encryptionRules(settings: readonly RuleSettings[], { mayComeLater, ...options }: Pick<KmsOptions, "clock" | "meter" | "onTrouble" | "trace"> & { readonly mayComeLater: boolean }): Promise<readonly EncryptionRule[]> {
   const made: Provider[] = [];
   try {
     const rules: EncryptionRule[] = [];

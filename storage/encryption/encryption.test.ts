@@ -9,7 +9,8 @@ import type { Store, StoreEvent, Value } from "../store.ts";
 import { aesCbc, aesGcm, secretbox } from "./ciphers.ts";
 import { encryptionRules, encryptionSettings } from "./configuration.ts";
 import { type EncryptionRule, encryptedStore, isSealed, plaintextOf, prefixOf, providersOf } from "./encryption.ts";
-import { identity, type Provider, type TransformTrace } from "./provider.ts";
+import type { KmsMeter } from "./kms.ts";
+import { identity, KeyAwayError, type Provider, type TransformTrace } from "./provider.ts";
 import { rewriteStale } from "./rewrite.ts";
 
 const KEY = "/registry/core/secrets/default/db";
@@ -147,6 +148,7 @@ describe("a key service", () => {
   const server = new Server();
   let keyID = "1", encryptedUnder: (() => string) | undefined; // unless it says otherwise, under the key it names
   let well = true, version = "v2", annotated = "version.example.com";
+  let wrong: ((ciphertext: Buffer) => Buffer) | undefined;
   const calls: string[] = [];
   const annotation = message({ key: string(1), value: bytes(2) });
   const encrypt = message({ ciphertext: bytes(1), keyID: string(2), annotations: many(3, annotation) });
@@ -156,7 +158,7 @@ describe("a key service", () => {
   server.addService({ Status: method("Status", message({}), message({ version: string(1), healthz: string(2), keyID: string(3) })), Encrypt: method("Encrypt", plain, encrypt), Decrypt: method("Decrypt", message({ ciphertext: bytes(1), uid: string(2), keyID: string(3), annotations: many(4, annotation) }), plain) } as never, {
     Status: (_: unknown, answer: (error: unknown, value?: unknown) => void) => answer(null, { version, healthz: well ? "ok" : "sealed", keyID }),
     Encrypt: ({ request }: { request: { plaintext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Encrypt"); answer(null, { ciphertext: flip(request.plaintext), keyID: encryptedUnder?.() ?? keyID, annotations: [{ key: annotated, value: Buffer.from("1") }] }); },
-    Decrypt: ({ request }: { request: { ciphertext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Decrypt"); well ? answer(null, { plaintext: flip(request.ciphertext) }) : answer({ code: grpcStatus.INTERNAL, details: "sealed" }); },
+    Decrypt: ({ request }: { request: { ciphertext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Decrypt"); well ? answer(null, { plaintext: wrong?.(request.ciphertext) ?? flip(request.ciphertext) }) : answer({ code: grpcStatus.INTERNAL, details: "sealed" }); },
   } as never);
   const abstract = `coracle-kms-${process.pid}`;
   const listening = Promise.all([endpoint.replace("unix://", "unix:"), ...(process.platform === "linux" ? [`unix:\0${abstract}`] : [])].map((at) => new Promise<void>((resolve, reject) => server.bindAsync(at, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())))));
@@ -246,12 +248,49 @@ describe("a key service", () => {
     await expect(without.put(KEY, VALUE, sealedRow.revision)).rejects.toMatchObject(away);
     const [row] = (await without.list({ prefix: "/" })).rows;
     expect(() => row!.value).toThrow("got unexpected nil transformer");
-    expect(never.trouble?.()).toContain("failed to validate key id: keyID is empty");
+    expect(never.trouble?.()).toBe('[got unexpected healthz status: sealed, got invalid KMSv2 KeyID hash "": keyID is empty]');
     await expect(store.get(KEY)).rejects.toMatchObject({ code: "key-away", fields: { reason: "failed to decrypt DEK, error: sealed" } });
     [well, keyID] = [true, "2"];
     expect([await look(never), (await without.get(KEY))?.value, (await store.get(KEY))?.value]).toEqual([undefined, VALUE, VALUE]);
     late.close?.();
     never.close?.();
+  });
+
+  test("is counted: its calls by how they end, its keys by what is done with them, the seeds that are remembered", async () => {
+    await listening;
+    [well, keyID] = [true, "2"];
+    const told: unknown[] = [], tell = (what: string) => (...facts: unknown[]): void => void told.push([what, ...facts]);
+    const meter = (): KmsMeter => ({ called: (method, _ms, code) => tell("called")(method.split("/").at(-1), code), named: tell("named"), misnamed: tell("misnamed"), used: tell("used"), remembers: tell("remembers") });
+    const settings = encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint } }] }] });
+    const [one, other] = [(await rules())[0]!.providers[0]!, (await encryptionRules(settings, { clock, mayComeLater: false, meter }))[0]!.providers[0]!];
+    const sealed = await one.seal(Buffer.from("text"), context);
+    expect(told.splice(0)).toEqual([["called", "Status", "OK"], ["named", "2"], ["called", "Encrypt", "OK"], ["remembers", 1]]);
+    await other.open(await other.seal(Buffer.from("text"), context), context);
+    await other.open(sealed, context);
+    expect(told.splice(0)).toEqual([["used", "to_storage", "2"], ["used", "from_storage", "2"], ["called", "Decrypt", "OK"], ["remembers", 2], ["used", "from_storage", "2"]]);
+    [well, keyID] = [false, "x".repeat(1025)];
+    await look(other);
+    await expect(Promise.resolve((await encryptionRules(settings, { clock, mayComeLater: true, meter }))[0]!.providers[0]!.open(sealed, context))).rejects.toThrow("got unexpected nil transformer");
+    expect(told.filter((one) => (one as unknown[])[0] === "misnamed")).toEqual([["misnamed", "too_long"], ["misnamed", "too_long"]]);
+    [well, keyID] = [true, "2"];
+    for (const provider of [one, other]) provider.close?.();
+    calls.splice(0);
+  });
+
+  test("is asked again after a wrong answer: none is remembered", async () => {
+    await listening;
+    [well, keyID] = [true, "2"];
+    const [one, other] = [(await rules())[0]!.providers[0]!, (await rules())[0]!.providers[0]!];
+    const sealed = await one.seal(Buffer.from("text"), context), open = async (): Promise<string> => (await other.open(sealed, context)).toString();
+    wrong = () => Buffer.alloc(0);
+    await expect(open()).rejects.toThrow("invalid seed length 0 used for key generation");
+    await expect(open()).rejects.toThrow(KeyAwayError);
+    wrong = (ciphertext) => ciphertext;
+    await expect(open()).rejects.toThrow("message authentication failed");
+    wrong = undefined;
+    expect(await open()).toBe("text");
+    for (const provider of [one, other]) provider.close?.();
+    calls.splice(0);
   });
 
   test("that is not well seals on while it names its key; one that answers no more does so for three minutes", async () => {
@@ -265,7 +304,7 @@ describe("a key service", () => {
     uptimeMs = 340_000;
     expect(sealed()).toBe("sealed");
     keyID = "";
-    expect(await look(provider)).toBe("[got unexpected healthz status: sealed, failed to validate key id: keyID is empty]");
+    expect(await look(provider)).toBe("[got unexpected healthz status: sealed, got invalid KMSv2 KeyID hash \"\": keyID is empty]");
     uptimeMs = 360_000;
     expect(sealed()).toContain("has not been well for too long");
     [well, keyID] = [true, "3"];

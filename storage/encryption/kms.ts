@@ -11,7 +11,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/storage/value/encrypt/{envelope/kmsv2,aes/aes_extended_nonce.go}, apiserver/pkg/server/options/encryptionconfig/config.go
  */
 import { createHash, createHmac, randomBytes, randomUUID } from "node:crypto";
-import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
+import { Client, credentials, type ServiceError, status as grpcStatus } from "@grpc/grpc-js";
 import type { StoreClock } from "../engine.ts";
 import { bytes, type Decoded, int, many, type Message, message, string } from "../etcd/wire.ts";
 import { gcmOpen, gcmSeal, tooShort } from "./ciphers.ts";
@@ -29,6 +29,7 @@ const encryptResponse = message({ ciphertext: bytes(1), keyID: string(2), annota
 const AES_GCM_KEY = 0;
 const HKDF_SEED = 1;
 const SEED_BYTES = 32;
+const AES_KEY_BYTES = [16, 24, 32];
 const INFO_BYTES = 32;
 const ID_BYTES_MAX = 1024;
 const SOURCE_BYTES_MAX = 1024;
@@ -45,6 +46,18 @@ const SEEDS_MAX = 1_000;
 
 interface Seed { readonly source: Buffer; readonly keyID: string; readonly annotations: readonly Decoded<typeof annotation>[]; readonly secret: Buffer }
 
+/** Told of each call, and of each key that is named or used. */
+export interface KmsMeter {
+  /** `code`: gRPC's, as Go names it. */
+  called(method: string, ms: number, code: string): void;
+  named(keyID: string): void;
+  /** What was named is no key's id. */
+  misnamed(why: "empty" | "too_long"): void;
+  used(type: "from_storage" | "to_storage", keyID: string): void;
+  /** How many seeds are remembered. */
+  remembers(count: number): void;
+}
+
 export interface KmsOptions {
   readonly name: string;
   /** unix:///path, or unix:///@name of an abstract socket. */
@@ -53,6 +66,8 @@ export interface KmsOptions {
   readonly clock: StoreClock;
   /** Absent: nothing is traced. */
   readonly trace?: TransformTrace | undefined;
+  /** By the service's name. Absent: nothing is counted. */
+  readonly meter?: ((name: string) => KmsMeter) | undefined;
   /** Told once for each time it gets worse, and when it is well again (undefined). */
   readonly onTrouble?: (name: string, reason: string | undefined) => void;
 }
@@ -78,9 +93,11 @@ class KmsProvider implements Provider {
   #trouble: string | undefined;
   #next: { cancel(): void } | undefined;
   #closed = false;
+  readonly #meter: KmsMeter | undefined;
 
   constructor(options: KmsOptions) {
     this.#options = options;
+    this.#meter = options.meter?.(options.name);
     this.prefix = `k8s:enc:kms:v2:${options.name}:`;
     this.#client = new Client(options.endpoint.replace(/^unix:\/\/(\/@)?/, (_, abstract: string | undefined) => (abstract ? "unix:\0" : "unix:")), credentials.createInsecure(), { "grpc.service_config_disable_resolution": 1, "grpc.enable_http_proxy": 0, "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 5_000 });
   }
@@ -107,12 +124,18 @@ class KmsProvider implements Provider {
     const askedMs = this.#options.clock.uptimeMs();
     const { version, healthz, keyID } = await this.#status();
     const problems = [...(healthz === "ok" ? [] : [`got unexpected healthz status: ${healthz}`]), ...this.#versionProblems(version)];
-    try {
-      checkId(keyID);
-      await this.#renew(keyID);
-      this.#validUntilMs = askedMs + VALID_MS;
-    } catch (error) {
-      problems.push((error as Error).message);
+    const noKey = idProblem(keyID);
+    if (noKey) {
+      this.#meter?.misnamed(noKey.code);
+      problems.push(`got invalid KMSv2 KeyID hash ${JSON.stringify(keyID === "" ? "" : hashOf(keyID))}: ${noKey.text}`);
+    } else {
+      this.#meter?.named(keyID);
+      try {
+        await this.#renew(keyID);
+        this.#validUntilMs = askedMs + VALID_MS;
+      } catch (error) {
+        problems.push((error as Error).message);
+      }
     }
     if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`);
   }
@@ -158,6 +181,7 @@ class KmsProvider implements Provider {
     const seed = this.#seed;
     if (!seed) throw new KeyAwayError(NO_ANSWER_YET);
     if (this.#options.clock.uptimeMs() > this.#validUntilMs) throw new KeyAwayError(`kms provider ${this.#options.name} has not been well for too long: ${this.#trouble ?? "unknown"}`);
+    this.#meter?.used("to_storage", seed.keyID);
     span?.event("About to encrypt data using DEK");
     const info = randomBytes(INFO_BYTES);
     const encryptedData = Buffer.concat([info, gcmSeal(keyFrom(seed.secret, info), plain, context)]);
@@ -184,12 +208,13 @@ class KmsProvider implements Provider {
       if (!secret) {
         failure = "DEK decryption failed";
         span?.event("About to decrypt DEK using remote service");
-        secret = await this.#secretOf(known, { source, keyID, annotations });
+        secret = await this.#secretOf(known, type, { source, keyID, annotations });
         span?.event("DEK decryption succeeded");
       }
+      this.#meter?.used("from_storage", keyID);
       failure = "Data decryption failed";
       span?.event("About to decrypt data using DEK");
-      const plain = opened(type, secret, encryptedData, context);
+      const plain = this.#open(type, secret, encryptedData, context, known);
       span?.event("Data decryption succeeded");
       return plain;
     } catch (error) {
@@ -203,10 +228,22 @@ class KmsProvider implements Provider {
     }
   }
 
-  /** Asked once, though a whole store may want it at the same time. */
-  #secretOf(known: string, { source, keyID, annotations }: Omit<Seed, "secret">): Promise<Buffer> {
+  /** With what does not open it the service may have given a wrong answer: it is asked again the next time. */
+  #open(type: number, secret: Buffer, encryptedData: Buffer, context: Buffer, known: string): Buffer {
+    try {
+      return opened(type, secret, encryptedData, context);
+    } catch (error) {
+      if (secret !== this.#seed?.secret) this.#opened.delete(known);
+      this.#meter?.remembers(this.#opened.size);
+      throw error;
+    }
+  }
+
+  /** Asked once, though a whole store may want it at the same time. Only what can be a key is remembered. */
+  #secretOf(known: string, type: number, { source, keyID, annotations }: Omit<Seed, "secret">): Promise<Buffer> {
     const asking = this.#asking.get(known) ?? this.#call("Decrypt", decryptRequest, { ciphertext: source, uid: randomUUID(), keyID, annotations }, decryptResponse).then(({ plaintext }) => {
-      const secret = Buffer.from(plaintext);
+      const secret = Buffer.from(plaintext), problem = lengthProblem(type, secret.length);
+      if (problem !== undefined) throw new KeyAwayError(problem);
       this.#remember(known, secret);
       return secret;
     }, (cause: unknown) => { throw new KeyAwayError(`failed to decrypt DEK, error: ${(cause as Error).message}`, { cause }); }).finally(() => this.#asking.delete(known));
@@ -222,14 +259,21 @@ class KmsProvider implements Provider {
   #remember(known: string, secret: Buffer): void {
     this.#opened.set(known, secret);
     if (this.#opened.size > SEEDS_MAX) this.#opened.delete(this.#opened.keys().next().value!);
+    this.#meter?.remembers(this.#opened.size);
   }
 
   #call<Request, Read>(method: string, request: Message<unknown, Request>, value: Request, response: Message<Read, never>): Promise<Read> {
     return new Promise((resolve, reject) => {
-      const alarm = this.#options.clock.after(this.#options.timeoutMs, () => call.cancel());
-      const call = this.#client.makeUnaryRequest<Request, Read>(`/v2.KeyManagementService/${method}`, request.encode, response.decode, value, (error: ServiceError | null, answer?: Read) => {
+      let isLate = false;
+      const path = `/v2.KeyManagementService/${method}`, calledMs = this.#options.clock.uptimeMs();
+      const alarm = this.#options.clock.after(this.#options.timeoutMs, () => {
+        isLate = true;
+        call.cancel();
+      });
+      const call = this.#client.makeUnaryRequest<Request, Read>(path, request.encode, response.decode, value, (error: ServiceError | null, answer?: Read) => {
         alarm.cancel();
-        if (error) reject(new Error(error.details || error.message, { cause: error }));
+        this.#meter?.called(path, this.#options.clock.uptimeMs() - calledMs, codeName(isLate ? grpcStatus.DEADLINE_EXCEEDED : (error?.code ?? grpcStatus.OK)));
+        if (error) reject(new Error(isLate ? "context deadline exceeded" : error.details || error.message, { cause: error }));
         else resolve(answer!);
       });
     });
@@ -240,6 +284,12 @@ function opened(type: number, secret: Buffer, encryptedData: Buffer, context: Bu
   if (type === AES_GCM_KEY) return gcmOpen(secret, encryptedData, context);
   if (encryptedData.length < INFO_BYTES) throw tooShort();
   return gcmOpen(keyFrom(secret, encryptedData.subarray(0, INFO_BYTES)), encryptedData.subarray(INFO_BYTES), context);
+}
+
+/** Why a secret of this length is none. */
+function lengthProblem(type: number, length: number): string | undefined {
+  if (type === HKDF_SEED) return length < SEED_BYTES ? `invalid seed length ${length} used for key generation` : undefined;
+  return AES_KEY_BYTES.includes(length) ? undefined : `crypto/aes: invalid key size ${length}`;
 }
 
 /** HKDF's second half, for a key as long as the hash. */
@@ -254,12 +304,25 @@ function cacheKey(type: number, { source, keyID, annotations }: Omit<Seed, "secr
 /** As keys are named where others read along. */
 function hashOf(keyID: string): string { return `sha256:${createHash("sha256").update(keyID).digest("hex")}`; }
 
+/** As Go names it: DEADLINE_EXCEEDED is DeadlineExceeded there, and CANCELLED has an l less. */
+function codeName(code: number): string {
+  if (code === grpcStatus.OK) return "OK";
+  if (code === grpcStatus.CANCELLED) return "Canceled";
+  return (grpcStatus[code] ?? "UNKNOWN").toLowerCase().replace(/(^|_)(.)/g, (_, _before: string, letter: string) => letter.toUpperCase());
+}
+
 /** `a.example.com`, with or without a dot at its end. */
 function isDomain(name: string): boolean { return name.length <= 254 && /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)+\.?$/.test(name); }
 
 function checkId(keyID: string): void {
-  if (keyID === "") throw new Error("failed to validate key id: keyID is empty");
-  if (Buffer.byteLength(keyID) > ID_BYTES_MAX) throw new Error(`failed to validate key id: keyID is ${Buffer.byteLength(keyID)} bytes, which exceeds the max size of ${ID_BYTES_MAX}`);
+  const problem = idProblem(keyID);
+  if (problem) throw new Error(`failed to validate key id: ${problem.text}`);
+}
+
+function idProblem(keyID: string): { readonly code: "empty" | "too_long"; readonly text: string } | undefined {
+  if (keyID === "") return { code: "empty", text: "keyID is empty" };
+  const bytes = Buffer.byteLength(keyID);
+  return bytes > ID_BYTES_MAX ? { code: "too_long", text: `keyID is ${bytes} bytes, which exceeds the max size of ${ID_BYTES_MAX}` } : undefined;
 }
 
 /** Throws for what no service may answer, and no value may look like. */

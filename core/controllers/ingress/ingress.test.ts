@@ -69,12 +69,15 @@ test("the Service comes with the first Ingress of ours and goes with the last; i
     await eventually(own, (found) => found === undefined);
   }));
 
-test("where nodes have no ingress any more its Services go, those of Gateways too, and others stay", async () => {
-  const api = fakeApi();
+test("where nodes have no ingress any more its Services go, those of Gateways too, and Ingresses of ours are at no address; others stay", async () => {
+  const api = fakeApi(), { signal } = new AbortController(), at = { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } };
+  await api.client.resource(INGRESS_CLASSES).create({ apiVersion: "networking.k8s.io/v1", kind: "IngressClass", metadata: { name: "coracle" }, spec: { controller: "coracle.io/ingress-controller" } } as NewObject<IngressClass>, { signal });
+  for (const [name, of] of [["ours", "coracle"], ["theirs", "nginx"]] as const) await api.client.resource(INGRESSES).updateStatus({ ...(await api.client.resource(INGRESSES).create(ingress(name, of), { signal })), status: at }, { signal });
   for (const [name, namespace, labels] of [["coracle-ingress", "kube-system", {}], ["of-a-gateway", "default", GATEWAY_SERVICE_LABELS], ["web", "default", {}]] as const)
     await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name, namespace, labels }, spec: { type: "LoadBalancer", ports: [{ port: 80 }] } } as NewObject<Service>, new AbortController());
   await withControllers((deps) => [noIngressController(deps)], async () => {
     await eventually(() => api.all(SERVICES).map(({ metadata }) => metadata.name).join(), (names) => names === "web");
+    await eventually(() => api.all(INGRESSES).map(({ metadata, status }) => `${metadata.name} ${status?.loadBalancer?.ingress?.[0]?.ip}`).join(), (told) => told === "ours undefined,theirs 10.0.0.1");
   }, { api });
 });
 

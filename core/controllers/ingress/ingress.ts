@@ -132,14 +132,17 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
   };
 }
 
-/** Where nodes have no ingress (any more): its Services go, which kept the ports of the nodes from whose ingress is to have them. */
+/** Where nodes have no ingress (any more): its Services go, which kept the ports of the nodes from whose ingress is to have them, and Ingresses are told to be at no address: nobody is there. */
 export function noIngressController({ client, informers }: Pick<IngressControllerOptions, "client" | "informers">): Controller {
-  const services = informers.of(SERVICES);
+  const ingresses = informers.of(INGRESSES), classes = informers.of(INGRESS_CLASSES), services = informers.of(SERVICES);
   return {
-    name: "ingress", workers: 1, starts: [SHARED], watches: [], reads: [services],
+    name: "ingress", workers: 1, starts: [SHARED], watches: [], reads: [ingresses, classes, services],
     async reconcile(_key, { signal }) {
-      for (const service of services.by(FRONTS, "yes"))
-        if (service.metadata.deletionTimestamp === undefined) await ifFound(client.resource(SERVICES).delete(service, { preconditions: { uid: service.metadata.uid } }, { signal }));
+      const removals = services.by(FRONTS, "yes").filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map((service) => (): Promise<unknown> => ifFound(client.resource(SERVICES).delete(service, { preconditions: { uid: service.metadata.uid } }, { signal })));
+      const withdrawals = [...ingresses.list()].filter((one) => one.status?.loadBalancer?.ingress?.length && isOurIngress(one, classes))
+        .map((ingress) => (): Promise<unknown> => ifFound(client.resource(INGRESSES).updateStatus({ ...ingress, status: { loadBalancer: {} } }, { signal })));
+      await settleEach([...removals, ...withdrawals], 1, (step) => step());
     },
   };
 }

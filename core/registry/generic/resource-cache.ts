@@ -63,6 +63,14 @@ export class ResourceCache {
   }
 
   unreadableKeys(): readonly string[] { return [...this.#unreadable.keys()]; }
+  /** Why not may have changed. The next time others are asked for first. */
+  stillUnreadable(key: string, error: StoreError): void {
+    const row = this.#unreadable.get(key);
+    if (!row) return;
+    this.#unreadable.delete(key);
+    this.#unreadable.set(key, { ...row, error });
+  }
+
 
   /** That of a row that cannot be read. */
   unreadableRevision(key: string): Revision | undefined { return this.#unreadable.get(key)?.revision; }

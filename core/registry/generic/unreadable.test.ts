@@ -170,3 +170,26 @@ test("with the gate it is told and deleted as upstream does it: a list names eac
   expect((await api.ask("DELETE", `${SECRETS}/damaged-1`, ignore)).body).toMatchObject({ status: "Success", details: { name: "damaged-1", kind: "secrets" } });
   expect((await api.ask("GET", `${SECRETS}/damaged-1`)).code).toBe(404);
 });
+
+test("where a key service answers for some values alone, as after one of its keys is gone, those are there again, wherever they stand; of the others it is told what is the matter now", async () => {
+  const beneath = await memoryStore();
+  let refused = "it does not answer";
+  const service = {
+    prefix: "k8s:enc:kms:v2:vault:", seal: (plain: Buffer) => plain,
+    open(sealed: Buffer) {
+      if (refused === "it does not answer" || sealed.includes("old-")) throw new KeyAwayError(refused);
+      return sealed;
+    },
+  };
+  const store = encryptedStore(beneath, (key) => (key.startsWith("/registry/core/secrets/") ? [service] : []));
+  const olds = Array.from({ length: 12 }, (_, i) => `old-${String(i).padStart(2, "0")}`);
+  for (const name of [...olds, "web"]) await beneath.put(keyOf("a", name), { $encrypted: `${service.prefix}${Buffer.from(JSON.stringify(secret("a", name))).toString("base64")}` }, 0);
+  await using api = await apiServer({ store });
+  expect(await api.cache.mendUnreadable(api.signal)).toEqual([]);
+  refused = "key 1 is disabled";
+  const mended = [await api.cache.mendUnreadable(api.signal), await api.cache.mendUnreadable(api.signal)].flat();
+  expect(mended).toEqual([keyOf("a", "web")]);
+  await api.cache.fresh(api.signal);
+  expect((await api.ask("GET", "/api/v1/namespaces/a/secrets/web")).body).toMatchObject({ metadata: { name: "web" } });
+  for (const name of olds) expect((await api.ask("GET", `/api/v1/namespaces/a/secrets/${name}`)).body.message).toContain("key 1 is disabled");
+});

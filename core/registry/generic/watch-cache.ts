@@ -10,13 +10,15 @@
  */
 import { serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Log } from "../../observe/log.ts";
-import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
+import { isUnreadable, type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import type { WindowBytes } from "./event-window.ts";
 import { Overwritten } from "./overwritten.ts";
 import { ResourceCache, type UptimeClock } from "./resource-cache.ts";
 import { unlessUnreadable } from "./unreadable.ts";
 
 export const ROOT = "/registry/";
+/** Of a resource's rows, which a key service cannot open now, so many are asked for in one look: each may take until its time is up, and where one of several keys is gone the others' open. */
+const AWAY_MAX = 8;
 
 export class WatchCache {
   readonly #store: Store;
@@ -113,6 +115,7 @@ export class WatchCache {
   async mendUnreadable(signal: AbortSignal): Promise<readonly string[]> {
     const mended: string[] = [];
     for (const cache of [...this.#resources.values()]) {
+      let isAway = 0;
       for (const key of cache.unreadableKeys()) {
         if (signal.aborted) return mended;
         try {
@@ -122,7 +125,8 @@ export class WatchCache {
           mended.push(key);
         } catch (error) {
           if (!(error instanceof StoreError)) throw error; // still unreadable, written by somebody else, or the store is away: another time
-          if (error.code === "key-away") break; // as will be those after it, each after its time
+          if (isUnreadable(error)) cache.stillUnreadable(key, error);
+          if (error.code === "key-away" && ++isAway === AWAY_MAX) break;
         }
       }
     }
