@@ -51,6 +51,8 @@ export interface Tracked extends Connection {
   leaving: boolean;
   requests: number;
   active: number;
+  /** Of those under way what is written to. */
+  readonly answers: Set<{ readonly writableEnded: boolean }>;
   resets: number;
   quietSinceMs: number;
   written: number;
@@ -104,7 +106,7 @@ export class Connections {
   /** Until it closes. */
   add(socket: Socket, facts: Facts): Tracked {
     this.#arriving.delete(socket);
-    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined, endedSinceMs: undefined };
+    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, answers: new Set(), upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined, endedSinceMs: undefined };
     this.#bySocket.set(socket, connection);
     socket.on("close", () => {
       this.#bySocket.delete(socket);
@@ -157,15 +159,22 @@ export class Connections {
   }
 }
 
-/** Of those that have nothing under way who came first, before them who has never asked for anything. */
+/** Who has never asked for anything; of those that have nothing under way who came first; and then of those who have not taken all that there was to say: over HTTP/2 a stranger may leave a word untaken for ever. */
 function leastMissed(connections: Iterable<Tracked>): Tracked | undefined {
-  let idle: Tracked | undefined;
+  let idle: Tracked | undefined, untaken: Tracked | undefined;
   for (const connection of connections) {
-    if (connection.active > 0 || connection.upgraded) continue;
-    if (connection.requests === 0) return connection;
-    idle ??= connection;
+    if (isServed(connection)) continue;
+    if (connection.requests === 0 && !connection.upgraded) return connection;
+    if (connection.active > 0 || connection.upgraded) untaken ??= connection;
+    else idle ??= connection;
   }
-  return idle;
+  return idle ?? untaken;
+}
+
+/** Whether there is more to say to it than has been said. */
+function isServed({ active, answers, upgraded, socket }: Tracked): boolean {
+  if (upgraded) return !socket.writableEnded;
+  return active > answers.size || [...answers].some(({ writableEnded }) => !writableEnded);
 }
 
 /** Why a connection should go, if it should. */

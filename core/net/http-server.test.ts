@@ -170,6 +170,16 @@ describe("requests", () => {
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(100_000)}\r\n\r\n`)).not.toContain("200");
   });
 
+  test("there may be as many fields as there is room for: each group of whom somebody acts for is one", async () => {
+    const { port } = await start({ handler: ({ rawHeaders }, response) => void response.end(`${rawHeaders.filter((name) => name.toLowerCase() === "impersonate-group").length} ok`) });
+    const groups = Array.from({ length: 1400 }, (_, i) => `g${i}`);
+    expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\n${groups.map((group) => `Impersonate-Group: ${group}\r\n`).join("")}\r\n`, { until: END })).toContain("\r\n\r\n1400 ok");
+    const client = session(port);
+    const stream = client.request({ ":path": "/", "impersonate-group": groups.slice(0, 1000) });
+    expect(await text(stream)).toBe("1000 ok");
+    client.destroy();
+  });
+
   test("the limit may be another one; over HTTP/2 clients are told the engine's own, and how much they may have under way", async () => {
     const { port } = await start({ limits: { headerBytesMax: 1024 * 1024, streamsMax: 7 } });
     const heads = (bytes: number): string[] => [`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(bytes)}\r\n\r\n`, `GET /${"a".repeat(bytes)} HTTP/1.1\r\nHost: x\r\n\r\n`];
@@ -387,6 +397,17 @@ test("when there are too many connections one that does nothing makes room; thos
   expect([server.connectionCount, watch.destroyed, idle.destroyed, more.destroyed]).toEqual([3, false, false, false]);
   expect(warned).toEqual(["too many connections"]);
   for (const client of [watch, idle, more]) client.destroy();
+});
+
+test("who leaves untaken what there was to say makes room as well, if nobody else does", async () => {
+  const { port, server } = await start({ limits: { connectionsMax: 3 }, handler: (request, response) => { if (request.url === "/watch") response.write("x"); else response.end("ok"); } });
+  const watch = session(port);
+  await new Promise((resolve) => watch.request({ ":path": "/watch" }).once("data", resolve));
+  const silent = [0, 1].map(() => http2.connect(`https://127.0.0.1:${port}`, { ...trust(), settings: { initialWindowSize: 0 } }).on("error", () => undefined));
+  for (const client of silent) await new Promise((resolve) => client.request({ ":path": "/" }).on("error", () => undefined).once("response", resolve));
+  for (let i = 0; i < 3; i++) expect(await raw(port, GET, { until: END })).toMatch(END);
+  await expect.poll(() => [server.connectionCount <= 3, watch.destroyed, silent.map(({ destroyed }) => destroyed)]).toEqual([true, false, [true, false]]);
+  for (const client of [watch, ...silent]) client.destroy();
 });
 
 describe("HTTP in the clear", () => {
