@@ -28,7 +28,7 @@ export interface ConnectionLimits {
   readonly firstRequestMs: number;
   /** Between requests: upstream's IdleTimeout. */
   readonly idleMs: number;
-  /** A peer that takes nothing of what waits for it, or has been told the end and does not end. */
+  /** A peer that takes nothing of what waits for it, or has been told the end and does not end. Whoever has been handed a connection may pause for as long as it likes, as with upstream: what it would be told waits at its source. */
   readonly stalledMs: number;
   /** Streams of one connection reset between two sweeps. */
   readonly resetsMax: number;
@@ -182,7 +182,7 @@ function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): 
   const { socket, active, upgraded, requests, resets } = connection;
   connection.resets = 0;
   if (resets > limits.resetsMax) return "resets";
-  const pending = socket.writableLength > 0;
+  const pending = socket.writableLength > 0 && (!upgraded || socket.writableEnded);
   if (!pending || socket.bytesWritten !== connection.written) connection.stalledSinceMs = undefined;
   else connection.stalledSinceMs ??= nowMs;
   connection.written = socket.bytesWritten;
