@@ -30,7 +30,7 @@ export interface ConnectionLimits {
   readonly idleMs: number;
   /** A peer that takes nothing of what waits for it, or has been told the end and does not end. Whoever has been handed a connection may pause for as long as it likes, as with upstream: what it would be told waits at its source. */
   readonly stalledMs: number;
-  /** Streams of one connection reset between two sweeps. */
+  /** Streams of one connection reset between two sweeps; and refused, as more than there may be at once: the engine would end it after a hundred, which who begins before it is told may soon have sent. */
   readonly resetsMax: number;
   readonly drainMs: number;
 }

@@ -204,6 +204,18 @@ describe("requests", () => {
   });
 });
 
+test("who asks for far more at once than he may, before he has been told how much, has that refused alone", async () => {
+  const { port } = await start({ limits: { streamsMax: 50 }, handler: (_request, response) => void setTimeout(() => response.end("ok"), 200) });
+  const field = (name: string, value: string): Buffer => Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]);
+  const head = Buffer.concat([field(":method", "GET"), field(":path", "/"), field(":scheme", "https"), field(":authority", "x")]);
+  const frames = Array.from({ length: 300 }, (_, i) => h2Frame(1, 5, 2 * i + 1, head));
+  const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"] }, () => void socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0), ...frames])));
+  let got = "";
+  socket.on("data", (chunk) => { got += chunk.toString("latin1"); }).on("error", () => undefined);
+  await expect.poll(() => got.split("ok").length - 1, { timeout: 5_000 }).toBe(50);
+  socket.destroy();
+});
+
 test("what a field says is not left out for the blanks around it", async () => {
   const seen = Promise.withResolvers<unknown>();
   const { port } = await start({ handler: ({ headers }, response) => { seen.resolve([headers["impersonate-user"], headers["x-after"]]); response.end("ok"); } });

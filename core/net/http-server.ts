@@ -260,7 +260,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   }
 
   function http2Server(): http2.Http2Server {
-    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxHeaderListPairs: HTTP2_FIELDS_MAX, maxSessionMemory: SESSION_MIB_MAX, ...AS_SENT });
+    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxHeaderListPairs: HTTP2_FIELDS_MAX, maxSessionRejectedStreams: limits.resetsMax, maxSessionMemory: SESSION_MIB_MAX, ...AS_SENT });
     const ofSession = new WeakMap<http2.Http2Session, Tracked>();
     made.on("session", (session) => {
       session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
