@@ -28,8 +28,10 @@ export interface ConnectionLimits {
   readonly firstRequestMs: number;
   /** Between requests: upstream's IdleTimeout. */
   readonly idleMs: number;
-  /** A peer that takes nothing of what waits for it, or has been told the end and does not end. Whoever has been handed a connection may pause for as long as it likes, as with upstream: what it would be told waits at its source. */
+  /** A peer that takes nothing of what waits for it, or has been told the end and does not end. */
   readonly stalledMs: number;
+  /** While there is more to come it may take nothing for as long as it likes, as with upstream: who pages through a log, or restores a dump while it comes. The rest waits at its source. */
+  readonly mayPause: boolean;
   /** Streams of one connection reset between two sweeps; and refused, as more than there may be at once: the engine would end it after a hundred, which who begins before it is told may soon have sent. */
   readonly resetsMax: number;
   readonly drainMs: number;
@@ -182,7 +184,7 @@ function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): 
   const { socket, active, upgraded, requests, resets } = connection;
   connection.resets = 0;
   if (resets > limits.resetsMax) return "resets";
-  const pending = socket.writableLength > 0 && (!upgraded || socket.writableEnded);
+  const pending = socket.writableLength > 0 && !(limits.mayPause && isServed(connection));
   if (!pending || socket.bytesWritten !== connection.written) connection.stalledSinceMs = undefined;
   else connection.stalledSinceMs ??= nowMs;
   connection.written = socket.bytesWritten;
