@@ -30,7 +30,9 @@ export interface ConnectionLimits {
   readonly idleMs: number;
   /** A peer that takes nothing of what waits for it, or has been told the end and does not end. */
   readonly stalledMs: number;
-  /** Streams of one connection reset between two sweeps. */
+  /** While there is more to come it may take nothing for as long as it likes, as with upstream: who pages through a log, or restores a dump while it comes. The rest waits at its source. */
+  readonly mayPause: boolean;
+  /** Streams of one connection reset between two sweeps; and refused, as more than there may be at once: the engine would end it after a hundred, which who begins before it is told may soon have sent. */
   readonly resetsMax: number;
   readonly drainMs: number;
 }
@@ -51,6 +53,8 @@ export interface Tracked extends Connection {
   leaving: boolean;
   requests: number;
   active: number;
+  /** Of those under way what is written to. */
+  readonly answers: Set<{ readonly writableEnded: boolean }>;
   resets: number;
   quietSinceMs: number;
   written: number;
@@ -104,7 +108,7 @@ export class Connections {
   /** Until it closes. */
   add(socket: Socket, facts: Facts): Tracked {
     this.#arriving.delete(socket);
-    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined, endedSinceMs: undefined };
+    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, answers: new Set(), upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined, endedSinceMs: undefined };
     this.#bySocket.set(socket, connection);
     socket.on("close", () => {
       this.#bySocket.delete(socket);
@@ -157,15 +161,22 @@ export class Connections {
   }
 }
 
-/** Of those that have nothing under way who came first, before them who has never asked for anything. */
+/** Who has never asked for anything; of those that have nothing under way who came first; and then of those who have not taken all that there was to say: over HTTP/2 a stranger may leave a word untaken for ever. */
 function leastMissed(connections: Iterable<Tracked>): Tracked | undefined {
-  let idle: Tracked | undefined;
+  let idle: Tracked | undefined, untaken: Tracked | undefined;
   for (const connection of connections) {
-    if (connection.active > 0 || connection.upgraded) continue;
-    if (connection.requests === 0) return connection;
-    idle ??= connection;
+    if (isServed(connection)) continue;
+    if (connection.requests === 0 && !connection.upgraded) return connection;
+    if (connection.active > 0 || connection.upgraded) untaken ??= connection;
+    else idle ??= connection;
   }
-  return idle;
+  return idle ?? untaken;
+}
+
+/** Whether there is more to say to it than has been said. */
+function isServed({ active, answers, upgraded, socket }: Tracked): boolean {
+  if (upgraded) return !socket.writableEnded;
+  return active > answers.size || [...answers].some(({ writableEnded }) => !writableEnded);
 }
 
 /** Why a connection should go, if it should. */
@@ -173,7 +184,7 @@ function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): 
   const { socket, active, upgraded, requests, resets } = connection;
   connection.resets = 0;
   if (resets > limits.resetsMax) return "resets";
-  const pending = socket.writableLength > 0;
+  const pending = socket.writableLength > 0 && !(limits.mayPause && isServed(connection));
   if (!pending || socket.bytesWritten !== connection.written) connection.stalledSinceMs = undefined;
   else connection.stalledSinceMs ??= nowMs;
   connection.written = socket.bytesWritten;

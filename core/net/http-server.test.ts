@@ -170,6 +170,16 @@ describe("requests", () => {
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(100_000)}\r\n\r\n`)).not.toContain("200");
   });
 
+  test("there may be as many fields as there is room for: each group of whom somebody acts for is one", async () => {
+    const { port } = await start({ handler: ({ rawHeaders }, response) => void response.end(`${rawHeaders.filter((name) => name.toLowerCase() === "impersonate-group").length} ok`) });
+    const groups = Array.from({ length: 1400 }, (_, i) => `g${i}`);
+    expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\n${groups.map((group) => `Impersonate-Group: ${group}\r\n`).join("")}\r\n`, { until: END })).toContain("\r\n\r\n1400 ok");
+    const client = session(port);
+    const stream = client.request({ ":path": "/", "impersonate-group": groups.slice(0, 1000) });
+    expect(await text(stream)).toBe("1000 ok");
+    client.destroy();
+  });
+
   test("the limit may be another one; over HTTP/2 clients are told the engine's own, and how much they may have under way", async () => {
     const { port } = await start({ limits: { headerBytesMax: 1024 * 1024, streamsMax: 7 } });
     const heads = (bytes: number): string[] => [`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(bytes)}\r\n\r\n`, `GET /${"a".repeat(bytes)} HTTP/1.1\r\nHost: x\r\n\r\n`];
@@ -192,6 +202,18 @@ describe("requests", () => {
     expect(await ask(client, "/", "0123456789")).toBe("200 0123456789 ok");
     client.destroy();
   });
+});
+
+test("who asks for far more at once than he may, before he has been told how much, has that refused alone", async () => {
+  const { port } = await start({ limits: { streamsMax: 50 }, handler: (_request, response) => void setTimeout(() => response.end("ok"), 200) });
+  const field = (name: string, value: string): Buffer => Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]);
+  const head = Buffer.concat([field(":method", "GET"), field(":path", "/"), field(":scheme", "https"), field(":authority", "x")]);
+  const frames = Array.from({ length: 300 }, (_, i) => h2Frame(1, 5, 2 * i + 1, head));
+  const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"] }, () => void socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0), ...frames])));
+  let got = "";
+  socket.on("data", (chunk) => { got += chunk.toString("latin1"); }).on("error", () => undefined);
+  await expect.poll(() => got.split("ok").length - 1, { timeout: 5_000 }).toBe(50);
+  socket.destroy();
 });
 
 test("what a field says is not left out for the blanks around it", async () => {
@@ -355,6 +377,20 @@ describe("deadlines", () => {
     stays.destroy();
   });
 
+  test.each([["answered", true, 0], ["being answered", true, 24], ["handed over", true, 24], ["being answered", false, 0], ["handed over", false, 0]])("who takes nothing for a minute of what waits: a connection that is %s (may pause: %s) goes on with %i MB", async (is, mayPause, megabytes) => {
+    const { clock, sweep } = sweeper();
+    const all = Buffer.alloc(24 * 1024 * 1024);
+    const { port, server } = await start({ clock, limits: { mayPause }, handler: (_request, response) => void (is === "answered" ? response.end(all) : response.write(all, () => response.end())), upgrade: (_request, socket) => void socket.write(all, () => socket.end()) });
+    const pauses = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["http/1.1"] }, () => void pauses.write(`GET / HTTP/1.0\r\nHost: x\r\n${is !== "handed over" ? "" : "Connection: Upgrade\r\nUpgrade: websocket\r\n"}\r\n`));
+    await new Promise((resolve) => pauses.once("readable", resolve));
+    for (const atMs of [5_000, 10_000, 15_000, 80_000]) await sweep(atMs);
+    expect(server.connectionCount).toBe(megabytes === 0 ? 0 : 1);
+    let got = 0;
+    if (megabytes > 0) for await (const chunk of pauses) got += (chunk as Buffer).length;
+    expect(Math.floor(got / 1024 / 1024)).toBe(megabytes);
+    pauses.destroy();
+  });
+
   test("streams that are opened only to be reset cost the connection", async () => {
     const { clock, sweep } = sweeper();
     const { port, server } = await start({ clock, limits: { resetsMax: 20 }, handler: (_request, response) => void response.write("x") });
@@ -387,6 +423,17 @@ test("when there are too many connections one that does nothing makes room; thos
   expect([server.connectionCount, watch.destroyed, idle.destroyed, more.destroyed]).toEqual([3, false, false, false]);
   expect(warned).toEqual(["too many connections"]);
   for (const client of [watch, idle, more]) client.destroy();
+});
+
+test("who leaves untaken what there was to say makes room as well, if nobody else does", async () => {
+  const { port, server } = await start({ limits: { connectionsMax: 3 }, handler: (request, response) => { if (request.url === "/watch") response.write("x"); else response.end("ok"); } });
+  const watch = session(port);
+  await new Promise((resolve) => watch.request({ ":path": "/watch" }).once("data", resolve));
+  const silent = [0, 1].map(() => http2.connect(`https://127.0.0.1:${port}`, { ...trust(), settings: { initialWindowSize: 0 } }).on("error", () => undefined));
+  for (const client of silent) await new Promise((resolve) => client.request({ ":path": "/" }).on("error", () => undefined).once("response", resolve));
+  for (let i = 0; i < 3; i++) expect(await raw(port, GET, { until: END })).toMatch(END);
+  await expect.poll(() => [server.connectionCount <= 3, watch.destroyed, silent.map(({ destroyed }) => destroyed)]).toEqual([true, false, [true, false]]);
+  for (const client of [watch, ...silent]) client.destroy();
 });
 
 describe("HTTP in the clear", () => {

@@ -39,7 +39,7 @@ export interface ServerLimits extends ConnectionLimits {
 
 /** Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/server/secure_serving.go, where it names a number. */
 const SERVER_LIMITS: ServerLimits = {
-  connectionsMax: 10_000, firstRequestMs: 32_000, idleMs: 90_000, stalledMs: 60_000, headerBytesMax: 64 * 1024, streamsMax: 250, resetsMax: 1_000, drainMs: 5_000,
+  connectionsMax: 10_000, firstRequestMs: 32_000, idleMs: 90_000, stalledMs: 60_000, mayPause: true, headerBytesMax: 64 * 1024, streamsMax: 250, resetsMax: 1_000, drainMs: 5_000,
 };
 
 /** MiB that may wait for one HTTP/2 peer before its next request is refused, whose default of 10 a few lists are: they are in memory anyway, and whoever takes nothing is cut off. */
@@ -48,6 +48,8 @@ const SESSION_MIB_MAX = 1024;
 const WINDOW_BYTES = 256 * 1024;
 /** The engine ends connections whose heads are larger, whatever it is told: so clients are told. */
 const HTTP2_HEADER_BYTES_MAX = 64 * 1024;
+/** As many fields as there is room for, 32 bytes counting for each beside its own (RFC 9113 section 6.5.2): the engine's own 128 are soon used up by who acts in the name of a user of many groups, each a field. */
+const HTTP2_FIELDS_MAX = HTTP2_HEADER_BYTES_MAX / 32;
 /** A field whose value begins or ends with a blank is as good as any, as Go has it: the engine would leave it out without a word, and whoever acts in another's name would act in their own. */
 const AS_SENT = { strictFieldWhitespaceValidation: false };
 const SWEEP_MS = 5_000;
@@ -180,12 +182,15 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
 
   function begin(connection: Tracked, response: http.ServerResponse | http2.Http2ServerResponse): void {
     connections.began(connection);
+    const answer = "stream" in response ? response.stream : response;
+    connection.answers.add(answer);
     if (connections.isLast(connection)) response.setHeader("Connection", "close");
     else if ("shouldKeepAlive" in response && response.shouldKeepAlive && !/\bclose\b/i.test(response.req.headers.connection ?? "")) response.removeHeader("Connection"); // that it is kept goes without saying
     let isOver = false;
     const over = (): void => {
       if (isOver) return;
       isOver = true;
+      connection.answers.delete(answer);
       connections.ended(connection);
       connection.turns?.next();
     };
@@ -198,6 +203,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
       maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
       shouldUpgradeCallback: ({ headers, url = "/" }) => isHandedOver(headers.upgrade ?? "") || (handsOver?.(originForm(url).replace(/\?.*/, "")) ?? false), // others are requests like any
     });
+    made.maxHeadersCount = 0; // how long they are altogether is limited, and how many that can be
     made.on("request", (request, response) => {
       const connection = connections.of(request.socket);
       if (!connection) return void request.socket.destroy();
@@ -254,7 +260,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   }
 
   function http2Server(): http2.Http2Server {
-    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX, ...AS_SENT });
+    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxHeaderListPairs: HTTP2_FIELDS_MAX, maxSessionRejectedStreams: limits.resetsMax, maxSessionMemory: SESSION_MIB_MAX, ...AS_SENT });
     const ofSession = new WeakMap<http2.Http2Session, Tracked>();
     made.on("session", (session) => {
       session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { apiServer, type ApiServer } from "../../../test/api-server.ts";
 
@@ -40,6 +40,20 @@ test("pages are of one moment, whatever happens between them", async () => {
   expect([namesOf(rest.body.items), rest.body.metadata.continue]).toEqual([["m2", "m3", "m4"], undefined]); // who takes what there is gets all of it
   await api.ask("DELETE", `${MAPS}/m2a`);
   await create("m2", { parity: "even" });
+});
+
+test("where few are what is looked for, more are read at once, and a page has no more than it may", async () => {
+  for (let i = 0; i < 120; i++) await api.ask("POST", "/api/v1/namespaces/few/configmaps", { body: { metadata: { name: `m${String(i).padStart(3, "0")}`, labels: i % 40 < 3 ? { rare: "yes" } : {} } } });
+  const store = api.registry.storeOf("", "configmaps")!, reading = vi.spyOn(store, "listAt");
+  const pages: string[][] = [];
+  for (let next: string | undefined = ""; next !== undefined; ) {
+    const { body }: { readonly body: { readonly items: readonly Listed[]; readonly metadata: { readonly continue?: string } } } = await api.ask("GET", "/api/v1/namespaces/few/configmaps", { query: { labelSelector: "rare", limit: "2", ...(next ? { continue: next } : {}) } });
+    pages.push(namesOf(body.items));
+    next = body.metadata.continue;
+  }
+  expect(pages).toEqual([["m000", "m001"], ["m002", "m040"], ["m041", "m042"], ["m080", "m081"], ["m082"]]);
+  expect(reading.mock.calls.length).toBeLessThan(25); // of 120 rows
+  reading.mockRestore();
 });
 
 test("an exact version is that version; a limit without a match means the same; version 0 is all there is", async () => {

@@ -78,26 +78,32 @@ async function reachToList(scope: Scope, resourceVersion: string): Promise<void>
 /** Only told for lists without selectors, which can be counted without reading on. */
 function remaining({ matches, name }: Selection, left: number): ListMeta { return matches || name !== undefined ? {} : { remainingItemCount: left }; }
 
-/** A snapshot at a revision, page by page, from the store. */
+/** Rows that are read at once where few of them are what is looked for. Source: kubernetes v1.36 apiserver/pkg/storage/etcd3/store.go maxLimit */
+const ROWS_MAX = 10_000;
+
+/** A snapshot at a revision, from the store: as many rows as are wanted, then twice as many each time, for behind one of many servers each time is a way to etcd. */
 async function listFrom(scope: Scope, options: ListOptions, selection: Selection, from: { readonly revision: number; readonly after: string | undefined }): Promise<ListAnswer> {
   const { served, signal, span, server: { tracer } } = scope, store = served.store!;
   const prefix = store.prefixOf(selection.namespace);
   await reach(scope, String(from.revision)); // another server may be ahead of this one
   const entries: Cached[] = [];
   let after = from.after, fetched = 0;
-  for (;;) {
-    const wanted = options.limit > 0 ? options.limit - entries.length : 0;
-    const asked = { prefix, after, limit: wanted, revision: from.revision };
+  for (let rows = options.limit; ; rows = Math.max(rows, Math.min(rows * 2, ROWS_MAX))) {
+    const asked = { prefix, after, limit: Math.max(rows, 0), revision: from.revision };
     const page = await (span && tracer ? tracer.within(span, () => store.listAt(asked)) : store.listAt(asked)).catch((error: unknown) => {
       throw expired(error, options, prefix);
     });
     fetched += page.entries.length;
     await readyToSelect(scope, selection, () => page.entries, false);
-    for (const entry of page.entries)
+    const isFull = (): boolean => options.limit > 0 && entries.length >= options.limit;
+    let seen = 0;
+    for (; seen < page.entries.length && !isFull(); seen++) {
+      const entry = page.entries[seen]!;
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
-    after = page.entries.at(-1)?.key;
-    const isAll = !page.more || after === undefined;
-    if (!isAll && (options.limit <= 0 || entries.length < options.limit)) continue;
+    }
+    after = page.entries[seen - 1]?.key;
+    const isAll = after === undefined || (!page.more && seen === page.entries.length);
+    if (!isAll && !isFull()) continue;
     store.cache.counts.storeList(fetched, entries.length);
     await served.ready(objectsOf(entries), signal);
     const next: ListMeta = isAll ? {} : { continue: encodeContinue(from.revision, after!, prefix), ...remaining(selection, page.remaining) };
