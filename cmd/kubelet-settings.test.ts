@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -21,6 +21,23 @@ test("where the machine's servers for names will stand is known before its netwo
     rmSync(join(root, "etc/resolv.conf"));
     symlinkSync("../run/systemd/resolve/stub-resolv.conf", join(root, "etc/resolv.conf")); // to nowhere as yet
     expect(resolvConf(root)).toBe("/run/systemd/resolve/resolv.conf");
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test("the kubelet's directory is called as in the table of mounts, where the data directory is behind a link", () => {
+  const root = realpathSync(mkdtempSync(join(tmpdir(), "linked-")));
+  try {
+    mkdirSync(join(root, "disk"));
+    symlinkSync(join(root, "disk"), join(root, "data"));
+    const dataDir = (...kubeletArg: string[]): string => kubeletSettings({ kubeletArg, nodeLabel: [], nodeTaint: [] } as never, { name: "n1", ips: [] } as never, paths(join(root, "data"))).dataDir;
+    expect(dataDir()).toBe(join(root, "disk/agent/kubelet")); // not made yet
+    mkdirSync(join(root, "elsewhere"));
+    mkdirSync(join(root, "disk/agent"));
+    symlinkSync(join(root, "elsewhere"), join(root, "disk/agent/kubelet"));
+    expect(dataDir()).toBe(join(root, "elsewhere"));
+    expect(dataDir(`root-dir=${join(root, "data/own")}`)).toBe(join(root, "disk/own"));
   } finally {
     rmSync(root, { recursive: true });
   }

@@ -25,7 +25,7 @@ import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
 import { nodeLabels } from "./node-labels.ts";
 import { nodeTaint } from "./node-taint.ts";
 import { pair } from "./pair.ts";
-import type { Paths } from "./paths.ts";
+import { type Paths, withoutLinks } from "./paths.ts";
 import { gitVersion } from "./version.ts";
 
 /** systemd-resolved keeps the real servers here, and a loopback address that no pod can use in /etc/resolv.conf. */
@@ -53,7 +53,7 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "authorization-mode": access((value) => ({ authorizes: mode(value) === "Webhook" })),
   "authorization-webhook-cache-authorized-ttl": access((value) => ({ allowedTtlMs: duration("authorization-webhook-cache-authorized-ttl", value) })),
   "authorization-webhook-cache-unauthorized-ttl": access((value) => ({ deniedTtlMs: duration("authorization-webhook-cache-unauthorized-ttl", value) })),
-  "root-dir": (settings, value) => void Object.assign(settings, { dataDir: value, seccompDir: join(value, "seccomp") }),
+  "root-dir": (settings, value) => void Object.assign(settings, { dataDir: withoutLinks(value), seccompDir: join(value, "seccomp") }),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = {
     ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)),
   }), // the newest tells how the container ended
@@ -92,7 +92,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     nodeIps: node.ips,
     hostname: node.name, // a name that is given stands for the machine's own in labels and addresses too
     version: gitVersion(),
-    dataDir: paths.kubelet,
+    dataDir: withoutLinks(paths.kubelet),
     wellKnownDir: process.platform === "linux" ? "/var/lib/kubelet" : "",
     workingDir: process.cwd(),
     home: process.env[process.platform === "win32" ? "USERPROFILE" : "HOME"] ?? "",

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStore } from "../storage/backup.ts";
 import { openStore } from "../storage/open.ts";
+import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { openMended } from "./mend-datastore.ts";
 
 let directory: string;
@@ -123,4 +124,12 @@ test("one that is older than its newest snapshot says what is missing and how to
   const unread = await open();
   await unread.store.close();
   expect(unread.behind).toBeUndefined();
+});
+
+test.skipIf(!hasFuse())("a directory of snapshots that does not answer keeps no server from starting", async () => {
+  using silent = silentFileSystem();
+  const told: string[] = [], impatient = { ...clock, after(_: number, work: () => void) { setTimeout(work, 10); return { cancel() {} }; } };
+  const { store, behind } = await openMended({ path: path(), snapshots: silent.path, mends: true, clock: impatient, log: { ...silentLog, warn: (message, { error }: { error?: Error } = {}) => void told.push(`${message}: ${error?.message}`) }, isVolatile: () => false, open: () => openStore({ path: path(), clock, wasUsed: false }) });
+  await store.close();
+  expect([behind, told]).toEqual([undefined, ["the newest snapshot cannot be read: the directory of snapshots does not answer within 10 s"]]);
 });

@@ -13,6 +13,8 @@ import { freePath, newestSnapshot, snapshotNames, stamp } from "./snapshot-files
 const KEPT = 2;
 /** A disk that damages whatever is written to it is not written to all day, each time the server is started again. */
 const AGAIN_MS = 60 * 60_000;
+/** Snapshots may lie on a disk of another machine: one that does not answer keeps no server from starting. */
+const ANSWER_MS = 10_000;
 
 interface Options {
   readonly path: string;
@@ -53,9 +55,9 @@ export async function openMended({ path, snapshots, mends, clock, log, isVolatil
  */
 async function behindSnapshot({ store, snapshots, clock, log, isVolatile }: Pick<Options, "snapshots" | "clock" | "log" | "isVolatile"> & { readonly store: Pick<Store, "revision" | "get"> }): Promise<string | undefined> {
   try {
-    const newest = await newestSnapshot(snapshots, clock.nowMs());
+    const newest = await inTime(newestSnapshot(snapshots, clock.nowMs()), clock);
     if (newest === undefined) return undefined;
-    const file = join(snapshots, newest), taken = await backupRevision(file);
+    const file = join(snapshots, newest), taken = await inTime(backupRevision(file), clock);
     if (taken <= store.revision) return undefined;
     let missing = 0;
     for (const { key, revision, value } of await readBackupRows(file))
@@ -66,6 +68,16 @@ async function behindSnapshot({ store, snapshots, clock, log, isVolatile }: Pick
   } catch (error) {
     log.warn("the newest snapshot cannot be read", { snapshots, error });
     return undefined;
+  }
+}
+
+async function inTime<T>(asked: Promise<T>, clock: StoreClock): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const alarm = clock.after(ANSWER_MS, () => late.reject(new Error(`the directory of snapshots does not answer within ${ANSWER_MS / 1000} s`)));
+  try {
+    return await Promise.race([asked, late.promise]);
+  } finally {
+    alarm.cancel();
   }
 }
 
@@ -96,7 +108,7 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "is
 
 /** Mends the store with this server's snapshots, and keeps the newest of those that were damaged. `told`: what became of it, for people. Throws as mendStore. */
 export async function mendHere({ path, snapshots, clock }: Pick<Options, "path" | "snapshots" | "clock">): Promise<{ readonly mended: Mended; readonly told: string; readonly deleted: readonly string[] }> {
-  const mended = await mendStore({ path, aside: freePath(`${path}-damaged-${stamp(clock.nowMs())}`), backups: (await snapshotNames(snapshots)).map((name) => join(snapshots, name)), clock });
+  const mended = await mendStore({ path, aside: await freePath(`${path}-damaged-${stamp(clock.nowMs())}`), backups: (await snapshotNames(snapshots)).map((name) => join(snapshots, name)), clock });
   const { rows, lost, mayBeOld, backup, aside } = mended;
   const deleted = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
   for (const gone of deleted) rmSync(gone, { recursive: true, force: true });

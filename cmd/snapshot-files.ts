@@ -1,7 +1,9 @@
-/** The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. */
-import { closeSync, existsSync, openSync } from "node:fs";
-import { readdir, rm } from "node:fs/promises";
+/**
+ * The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. It may be another machine's, which does not answer: it is asked beside the event loop.
+ */
+import { access, open, readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
+import { ifThere } from "../core/lifecycle/if-there.ts";
 import { makeDirectory } from "../storage/disk.ts";
 
 const NAME = /^snapshot-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(-\d+)?\.zst$/;
@@ -11,18 +13,18 @@ const PARTIAL = ".partial";
 
 /** Oldest first. */
 export async function snapshotNames(directory: string): Promise<string[]> {
-  return existsSync(directory) ? (await readdir(directory)).filter((name) => NAME.test(name)).sort() : [];
+  return ((await ifThere(readdir(directory))) ?? []).filter((name) => NAME.test(name)).sort();
 }
 
 /** A name for saveBackup that nobody else is given, who takes one in the same second: what it writes to until the file is complete is there from now on. */
-export function newSnapshotFile(directory: string, nowMs: number): string {
-  makeDirectory(directory);
-  return freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst", isTaken);
+export async function newSnapshotFile(directory: string, nowMs: number): Promise<string> {
+  await makeDirectory(directory);
+  return await freePath(join(directory, `snapshot-${stamp(nowMs)}`), ".zst", isTaken);
 }
 
-function isTaken(path: string): boolean {
+async function isTaken(path: string): Promise<boolean> {
   try {
-    closeSync(openSync(path + PARTIAL, "wx", 0o600));
+    await (await open(path + PARTIAL, "wx", 0o600)).close();
     return true;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -31,10 +33,10 @@ function isTaken(path: string): boolean {
 }
 
 /** Where nothing is yet: two things may be done in one second. `take`: whether it could be had. */
-export function freePath(stem: string, ending = "", take: (path: string) => boolean = () => true): string {
+export async function freePath(stem: string, ending = "", take: (path: string) => Promise<boolean> = () => Promise.resolve(true)): Promise<string> {
   for (let i = 1; ; i++) {
     const path = i === 1 ? stem + ending : `${stem}-${i}${ending}`;
-    if (!existsSync(path) && take(path)) return path;
+    if (!(await access(path).then(() => true, () => false)) && (await take(path))) return path;
   }
 }
 

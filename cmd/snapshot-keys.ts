@@ -82,6 +82,6 @@ async function openWith(sealed: SealedBundle, secrets: readonly string[]): Promi
 async function replace(path: string, text: string, stamp: string): Promise<void> {
   const before = await fileText(path);
   if (before === text) return;
-  if (before !== undefined) await writeDurably(freePath(`${path}.before-${stamp}`), before);
+  if (before !== undefined) await writeDurably(await freePath(`${path}.before-${stamp}`), before);
   await writeDurably(path, text);
 }

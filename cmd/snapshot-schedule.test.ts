@@ -6,6 +6,7 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStream } from "../storage/backup.ts";
 import { newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
+import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { snapshotSchedule } from "./snapshot-schedule.ts";
 
 const START_MS = Date.parse("2026-03-01T12:00:00Z");
@@ -22,6 +23,7 @@ async function run(hours: number, { keep = 3, there = [], fails = () => false, r
     const slept: number[] = [];
     const clock = {
       nowMs: () => nowMs,
+      after: () => ({ cancel() {} }),
       sleep(ms: number) {
         slept.push(ms / 60_000);
         nowMs += ms;
@@ -43,10 +45,10 @@ async function run(hours: number, { keep = 3, there = [], fails = () => false, r
   }
 }
 
-test("two that are taken in one second, by whomever, are two files", () => {
+test("two that are taken in one second, by whomever, are two files", async () => {
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
-    expect([1, 2].map(() => basename(newSnapshotFile(directory, START_MS)))).toEqual(["snapshot-20260301T120000Z.zst", "snapshot-20260301T120000Z-2.zst"]);
+    expect((await Promise.all([1, 2].map(() => newSnapshotFile(directory, START_MS)))).map((path) => basename(path)).sort()).toEqual(["snapshot-20260301T120000Z-2.zst", "snapshot-20260301T120000Z.zst"]);
   } finally {
     rmSync(directory, { recursive: true });
   }
@@ -112,8 +114,19 @@ test("a directory that cannot be read is looked at again, and ends nothing", asy
   writeFileSync(directory, "as good as a stick that was pulled out");
   const stop = new AbortController(), slept: number[] = [];
   let nowMs = START_MS;
-  const clock = { nowMs: () => nowMs, sleep(ms: number) { slept.push(ms / 60_000); nowMs += ms; if (slept.length === 4) stop.abort(); return Promise.resolve(); } } as unknown as Clock;
+  const clock = { nowMs: () => nowMs, after: () => ({ cancel() {} }), sleep(ms: number) { slept.push(ms / 60_000); nowMs += ms; if (slept.length === 4) stop.abort(); return Promise.resolve(); } } as unknown as Clock;
   const [part] = snapshotSchedule({ settings: { snapshotEvery: "12h", snapshotKeep: 3 }, isShared: false, directory, revision: () => 7, take: () => backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never), clock, log: silentLog });
   await part!.run(stop.signal, () => undefined);
   expect(slept).toEqual([1, 10, 10, 10]);
+});
+
+test.skipIf(!hasFuse())("a directory on a disk that does not answer holds up nobody, is told of, and is not waited for at the end", async () => {
+  using silent = silentFileSystem();
+  const stop = new AbortController(), told = Promise.withResolvers<string>();
+  const clock = { nowMs: () => START_MS, after(_: number, work: () => void) { setTimeout(work); return { cancel() {} }; }, sleep: () => Promise.resolve() } as unknown as Clock;
+  const [part] = snapshotSchedule({ settings: { snapshotEvery: "12h", snapshotKeep: 3 }, isShared: false, directory: silent.path, revision: () => 7, take: () => backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never), clock, log: { ...silentLog, error: (message) => told.resolve(message) } });
+  const ended = part!.run(stop.signal, () => undefined);
+  expect(await told.promise).toMatch(/^the directory of snapshots does not answer/);
+  stop.abort();
+  await ended;
 });

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
+import { until } from "../core/lifecycle/until.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
 import type { Log } from "../core/observe/log.ts";
 import { inspectBackup, saveBackup } from "../storage/backup.ts";
@@ -52,7 +53,7 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
   async function snapshot(): Promise<boolean> {
     try {
       const nowMs = clock.nowMs();
-      const file = newSnapshotFile(directory, nowMs);
+      const file = await newSnapshotFile(directory, nowMs);
       const { rows, revision } = await saveBackup(takenNow(take), file, { freeBytesMin });
       log.info("a snapshot was taken", { file, rows, revision, deleted: await pruneSnapshots(directory, keep, file) });
       return true;
@@ -86,21 +87,30 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
     }
   }
 
+  /** Undefined: it was not waited for to the end. Whoever began it again would wait beside it. */
+  async function answerOf<T>(asked: Promise<T>, signal: AbortSignal): Promise<T | undefined> {
+    let answer: T | undefined;
+    const alarm = clock.after(RETRY_MS, () => log.error("the directory of snapshots does not answer, or the disk is very slow: it is waited for, and no snapshot is taken", { directory }));
+    await until(signal, (done) => void asked.then((value) => { answer = value; done(); }));
+    alarm.cancel();
+    return answer;
+  }
+
   return [{
     name: "snapshots",
     async run(signal, ready) {
       ready();
       await clock.sleep(SETTLE_MS, signal);
-      let isDue = await isOfAnotherPast();
+      let isDue = (await answerOf(isOfAnotherPast(), signal)) ?? false;
       while (!signal.aborted) {
-        const waitMs = isDue ? 0 : await dueInMs();
+        const waitMs = isDue ? 0 : await answerOf(dueInMs(), signal);
         isDue = false;
         if (waitMs === undefined) {
           await clock.sleep(RETRY_MS, signal);
           continue;
         }
         if (waitMs > 0) await clock.sleep(waitMs, signal);
-        if (!signal.aborted && !(await snapshot())) await clock.sleep(RETRY_MS, signal);
+        if (!signal.aborted && !(await answerOf(snapshot(), signal))) await clock.sleep(RETRY_MS, signal);
       }
     },
   }];

@@ -61,7 +61,7 @@ export async function clusterToken({ path, given, caPem, random, log }: { readon
   if (text !== found) {
     await ensurePrivateDirectory(dirname(path));
     if (found !== undefined && isToken(found) && parseJoinToken(found).secret !== secret) {
-      const before = freePath(`${path}.before`);
+      const before = await freePath(`${path}.before`);
       await writeDurably(before, found);
       log.warn("another token takes the place of the cluster's: snapshots that were taken until now need the one of before, on another machine, too", { keptIn: before });
     }

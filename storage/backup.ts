@@ -18,12 +18,12 @@ import { Readable } from "node:stream";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { buildStore } from "./build.ts";
 import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
-import { explain, freeBytes, makeDirectory, isUnreadable, storeError } from "./disk.ts";
+import { askFreeBytes, explain, makeDirectory, isUnreadable, storeError, syncPath } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
 import { freezeJson } from "./mvcc/freeze-json.ts";
-import { finishedPath, replaceStore } from "./replace.ts";
+import { finishedPath, refuseMounted, replaceStore } from "./replace.ts";
 import type { Revision, Row, Store, Value } from "./store.ts";
 
 const FORMAT = "coracle-store";
@@ -62,7 +62,7 @@ export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string,
     }
   };
   try {
-    makeDirectory(dirname(file));
+    await makeDirectory(dirname(file));
     await writeAll(leavingFree(freeBytesMin, source(), dirname(file)), partial);
     const { rows, revision } = await inspectBackup(partial);
     await syncPath(partial, "r+");
@@ -81,7 +81,7 @@ async function* leavingFree(freeBytesMin: number, bytes: AsyncIterable<Uint8Arra
   for await (const chunk of bytes) {
     sinceAsked += chunk.length;
     if (sinceAsked >= FREE_ASK_BYTES) {
-      const free = freeBytes(path) ?? Infinity;
+      const free = (await askFreeBytes(path)) ?? Infinity;
       if (free < freeBytesMin) throw storeError("full", { path, freeBytes: free, freeBytesMin });
       sinceAsked = 0;
     }
@@ -122,6 +122,7 @@ export interface RestoreOptions {
 
 /** Makes a store at `path` from a backup. One that is there is moved away once the new one is complete; throws "locked" if a server has it open. */
 export async function restoreStore({ file, path, clock, aside }: RestoreOptions): Promise<Backup> {
+  refuseMounted(path);
   const before = isLevelStore(path);
   if (before && aside === undefined) throw storeError("unavailable", { path, reason: "there is a store already" });
   if (aside !== undefined && existsSync(aside)) throw storeError("unavailable", { path: aside, reason: "there is something already" });
@@ -230,15 +231,6 @@ async function writeAll(chunks: AsyncIterable<Uint8Array>, path: string): Promis
   const handle = await open(path, "w", 0o600);
   try {
     for await (const chunk of chunks) await handle.appendFile(chunk);
-  } finally {
-    await handle.close();
-  }
-}
-
-async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
-  const handle = await open(path, flags);
-  try {
-    await handle.sync();
   } finally {
     await handle.close();
   }

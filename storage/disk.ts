@@ -1,7 +1,8 @@
 /**
  * The disk under the store: how much room is left, and what the machine's errors mean.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, statfsSync } from "node:fs";
+import { closeSync, fsyncSync, openSync, statfsSync } from "node:fs";
+import { access, mkdir, open, statfs } from "node:fs/promises";
 import { dirname, resolve } from "node:path";
 import { StoreError, type StoreErrorCode } from "./store.ts";
 
@@ -23,13 +24,28 @@ export function freeBytes(path: string): number | undefined {
   }
 }
 
+/** As freeBytes, beside the event loop: of a disk that may be another machine's, which does not answer. */
+export async function askFreeBytes(path: string): Promise<number | undefined> {
+  return await statfs(path).then(({ bavail, bsize }) => bavail * bsize, () => undefined);
+}
+
 /** Makes `path` and what is missing above it, readable by its owner only, and makes sure that it is still there after a loss of power. */
-export function makeDirectory(path: string): void {
+export async function makeDirectory(path: string): Promise<void> {
   const missing: string[] = [];
-  for (let at = resolve(path); !existsSync(at); at = dirname(at)) missing.push(at);
+  for (let at = resolve(path); !(await access(at).then(() => true, () => false)); at = dirname(at)) missing.push(at);
   if (missing.length === 0) return;
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-  for (const made of missing) syncDirectory(dirname(made));
+  await mkdir(path, { recursive: true, mode: 0o700 });
+  if (process.platform !== "win32") for (const made of missing) await syncPath(dirname(made), "r");
+}
+
+/** Makes a file, or the names in a directory, durable. */
+export async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
+  const handle = await open(path, flags);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
 }
 
 /** Makes the names in a directory durable. Windows does that by itself and cannot open a directory. */

@@ -73,7 +73,7 @@ fetch() {
 }
 
 command -v node >/dev/null && command -v npm >/dev/null || packages nodejs npm
-packages ca-certificates curl openssl g++ make python3 xz-utils zstd iproute2 nftables procps util-linux debian-archive-keyring
+packages ca-certificates curl openssl g++ make python3 xz-utils zstd iproute2 nftables procps shellcheck util-linux debian-archive-keyring
 [ -d node_modules/bun ] && [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund --loglevel=error || exit 1
 
 BUN=node_modules/.bin/bun

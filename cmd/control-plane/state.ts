@@ -14,7 +14,7 @@ import type { ApiServerArgs } from "../apiserver-args.ts";
 import { criticalSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import { type Datastore, openDatastore } from "../datastore.ts";
-import { refuseEmptyEtcd, refuseWithoutEtcd, rememberEtcd } from "../datastore-place.ts";
+import { refuseEmptyEtcd, refuseVanishedStore, refuseWithoutEtcd, rememberEtcd } from "../datastore-place.ts";
 import { type Encryption, openEncryption } from "../encryption.ts";
 import { measuredStore } from "../measured-store.ts";
 import type { Paths } from "../paths.ts";
@@ -55,8 +55,12 @@ export interface State {
 }
 
 export async function openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, trace, signal }: Options): Promise<State> {
-  if (settings.datastoreEndpoint === undefined) await refuseWithoutEtcd(paths);
-  const datastore = await openDatastore({ settings, path: paths.store, snapshots: settings.snapshotDir ?? paths.snapshots, wasUsed: existsSync(paths.tls), clock, log, signal });
+  const wasUsed = existsSync(paths.tls);
+  if (settings.datastoreEndpoint === undefined) {
+    await refuseWithoutEtcd(paths);
+    await refuseVanishedStore(paths, wasUsed);
+  }
+  const datastore = await openDatastore({ settings, path: paths.store, snapshots: settings.snapshotDir ?? paths.snapshots, wasUsed, clock, log, signal });
   const { store: beneath, isShared } = datastore;
   if (isShared) await refuseEmptyEtcd(paths, beneath);
   const providerFile = args.text("encryption-provider-config");

@@ -18,10 +18,10 @@ import type { SizeOf } from "./cost/call-estimate.ts";
 import { estimateCost } from "./cost/estimator.ts";
 import type { Estimate } from "./cost/size-estimate.ts";
 import { plan, PlanError } from "./run/plan.ts";
-import { CostExceeded, Meter, type Scope } from "./run/scope.ts";
+import { Meter, type Scope } from "./run/scope.ts";
 import { parse } from "./syntax/parser.ts";
 import { describeIssues, type Issue } from "./syntax/source.ts";
-import { EvalError, type Value } from "./value/value.ts";
+import { CostExceeded, EvalError, type Value } from "./value/value.ts";
 
 export interface Compiled {
   readonly environment: Environment;

@@ -80,23 +80,20 @@ function doubled(levels: number, first: string, twice: (list: string) => string,
 }
 const nested = (list: string): string => `[${list}, ${list}]`, joined = (list: string): string => `${list} + ${list}`;
 
-test.each<[string, (list: string) => string, (list: string) => string, boolean | string]>([
-  ["[1]", nested, (list) => `${list} == ${list}`, "operation cancelled: actual cost limit exceeded"],
-  ["[1]", nested, (list) => `${list} in [${list}]`, "operation cancelled: actual cost limit exceeded"],
-  ["{'a': [1]}", (map) => `{'a': ${map}, 'b': ${map}}`, (map) => `${map} == ${map}`, "operation cancelled: actual cost limit exceeded"],
-  ["[1]", joined, (list) => `2 in ${list}`, "operation cancelled: actual cost limit exceeded"],
-  ["[1]", joined, (list) => `${list} == ${list}`, "operation cancelled: actual cost limit exceeded"],
-  ["[1]", joined, (list) => `${list}.sum() == 1`, "operation cancelled: actual cost limit exceeded"],
-  ["[1]", joined, (list) => `size(${list}) > 1 && ${list}[0] == 1 && ${list}[3] == 1`, true],
-  ["[1]", nested, (list) => `size(${list}) == 2 && dyn([2]) != dyn(${list})`, true],
-])("of %s that was doubled forty times nobody looks at all there is", (first, twice, ask, expected) => {
+test.each<[string, (list: string) => string, (list: string) => string]>([
+  ["[1]", nested, (list) => `${list} == ${list}`],
+  ["[1]", nested, (list) => `${list} in [${list}]`],
+  ["{'a': [1]}", (map) => `{'a': ${map}, 'b': ${map}}`, (map) => `${map} == ${map}`],
+  ["[1]", joined, (list) => `2 in ${list}`],
+  ["[1]", joined, (list) => `${list} == ${list}`],
+  ["[1]", joined, (list) => `${list}.sum() == 1`],
+])("of %s that was doubled forty times there is more than an expression may make", (first, twice, ask) => {
   const selector = compileDeviceSelector(doubled(40, first, twice, ask));
-  const asked = (): unknown => ("problem" in selector ? selector.problem : selector.matches(device));
-  if (typeof expected === "string") expect(asked).toThrow(expected);
-  else expect(asked()).toBe(expected);
+  expect(() => ("problem" in selector ? selector.problem : selector.matches(device))).toThrow("operation cancelled: actual cost limit exceeded");
 });
 
 test.each<[(list: string) => string, (list: string) => string]>([
+  [nested, (list) => `size(${list}) == 2 && dyn([2]) != dyn(${list})`],
   [nested, (list) => `${list} == ${list} && !(${list} != ${list})`], [joined, (list) => `${list} == ${list} && size(${list}) == 2048 && ${list}[2047] == 2 && ${list}[2046] == 1`],
   [joined, (list) => `${list} != ${list} + [1] && !(3 in ${list}) && 2 in ${list} && ${list}.sum() == 3072`], [joined, (list) => `${list} + [1, 2] == [1, 2] + ${list} && ${list} + [1, 3] != [1, 2] + ${list}`],
 ])("of what was doubled ten times everything is looked at", (twice, ask) => {

@@ -56,6 +56,21 @@ test("what an evaluation may cost", () => {
   expect(evaluate(compiled, {}, { costLimit: 100_000 })).toMatchObject({ value: true, exceeded: false });
 });
 
+test("lists within lists that a few of them make are not gone through for nothing, nor for ever", () => {
+  const run = (text: string) => {
+    const compiled = compile(text, environment);
+    if (compiled.problem !== undefined) throw new Error(compiled.problem);
+    return evaluate(compiled, { x: "x" }, { costLimit: 1_000_000 });
+  };
+  const doubled = (times: number): string => `[x]${".map(a, [a, a])".repeat(times)}`;
+  for (const text of [`D == D`, `D in [D]`, `"%s".format([D]) != ""`, `[D, D].distinct().size() == 1`, `{"a": D} == {"a": D}`, `{"a": D, "b": D}.transformMap(k, v, [v, v]).size() == 2`]) {
+    expect(run(text.replaceAll("D", doubled(9)))).toMatchObject({ value: true, exceeded: false });
+    expect(run(text.replaceAll("D", doubled(60)))).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
+  }
+  expect(run(`D == D`.replaceAll("D", `[x]${".map(a, [optional.of(optional.of(a)), optional.of(optional.of(a))])".repeat(40)}`))).toMatchObject({ exceeded: true });
+  expect(run(`lists.range(100).all(i, lists.range(100).all(j, dyn(${doubled(14)}) != i + j))`)).toMatchObject({ exceeded: true });
+});
+
 test("a range is stopped before it is made", () => {
   const run = (text: string, costLimit: number) => {
     const compiled = compile(text, environment);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { type Breathe, breather, breathers } from "./breather.ts";
+import { type Breathe, breather, breathers, inPieces, type Pausing } from "./breather.ts";
 
 test("work goes on until its slice is used up; then what waits has its turn", async () => {
   let nowMs = 0;
@@ -91,4 +91,21 @@ test("small pieces that wait do not take a turn each, but as many as last a slic
   const turns = worked.filter(Boolean);
   expect(turns.length).toBeLessThanOrEqual(11);
   expect(Math.max(...turns)).toBeLessThan(10.5);
+});
+
+test("others have their turns after each piece that takes a slice of time", async () => {
+  let upMs = 0, others = 0;
+  const turn = (): void => { if (++others < 40) setImmediate(turn); };
+  setImmediate(turn);
+  const seen: number[] = [];
+  function* work(): Pausing<string> {
+    for (let i = 0; i < 4; i++) {
+      upMs += 50;
+      seen.push(others);
+      yield;
+    }
+    return "done";
+  }
+  expect(await inPieces(work(), breather({ uptimeMs: () => upMs }))).toBe("done");
+  expect(new Set(seen).size).toBe(4);
 });

@@ -31,6 +31,16 @@ export async function inSlices<T>(work: Pausing<T>, breathe: Breathe): Promise<T
   }
 }
 
+/** As inSlices, of parts that take as long as a slice may last, each of them. */
+export async function inPieces<T>(work: Pausing<T>, breathe: Breathe): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    const turn = breathe();
+    if (turn) await turn;
+  }
+}
+
 /** For who cannot wait. */
 export function atOnce<T>(work: Pausing<T>): T {
   for (;;) {

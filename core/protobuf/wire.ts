@@ -107,7 +107,7 @@ export class WireReader {
     const first = this.at < this.end ? this.#buffer[this.at]! : 128;
     if (first < 128) { this.at++; return first; }
     const length = this.int64();
-    if (length < 0) throw new ProtobufError(NEGATIVE_LENGTH);
+    if (length < 0 || (typeof length === "bigint" && BigInt.asIntN(64, length + BigInt(this.at)) < 0n)) throw new ProtobufError(NEGATIVE_LENGTH);
     return Number(length);
   }
 

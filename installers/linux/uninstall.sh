@@ -334,7 +334,7 @@ remove_files() {
   for link in kubectl crictl ctr; do
     [ "$(readlink "$BIN_DIR/$link" 2>/dev/null)" != coracle ] || remove "$BIN_DIR/$link"
   done
-  [ "$(readlink /var/lib/kubelet 2>/dev/null)" != "$data_dir/agent/kubelet" ] || remove /var/lib/kubelet
+  if [ -L /var/lib/kubelet ] && [ "$(readlink -f /var/lib/kubelet)" = "$data_dir/agent/kubelet" ]; then remove /var/lib/kubelet; fi
   [ "$KEEP_DATA" = true ] || { remove_logs; remove_data; remove "$kubeconfig" "$ETC"; }
   remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle-install.pid /run/coracle
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"

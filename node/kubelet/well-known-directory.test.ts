@@ -23,6 +23,13 @@ test("the usual place becomes a link to ours, and stays one", async () => {
   expect([await known(), await known(), readlinkSync(usual), knownPath(join(ours, "pods/a"), ours, usual)]).toEqual([usual, usual, ours, join(usual, "pods/a")]);
 });
 
+test("a link by another name of ours is ours", async () => {
+  symlinkSync(root, join(root, "other"));
+  mkdirSync(join(root, "var"));
+  symlinkSync(join(root, "other/ours"), usual);
+  expect(await known()).toBe(usual);
+});
+
 test("another's is left alone", async () => {
   mkdirSync(usual, { recursive: true });
   writeFileSync(join(usual, "file"), "");

@@ -4,7 +4,7 @@
  */
 import { lstat, mkdir, readlink, rmdir, stat, symlink } from "node:fs/promises";
 import { dirname, relative, resolve } from "node:path";
-import { ifThere, isNotThere } from "../../core/lifecycle/if-there.ts";
+import { ifThere } from "../../core/lifecycle/if-there.ts";
 import type { Log } from "../../core/observe/log.ts";
 
 /** The name under which others know our directory. */
@@ -24,17 +24,13 @@ export async function wellKnownDirectory(dataDir: string, { path, log }: { reado
 
 /** A link, or what somebody has mounted there. */
 async function isOurs(path: string, dataDir: string): Promise<boolean> {
-  try {
-    if (!(await lstat(path)).isSymbolicLink()) {
-      const [there, here] = await Promise.all([stat(path), stat(dataDir)]);
-      return there.dev === here.dev && there.ino === here.ino;
-    }
-    if ((await readlink(path)) === dataDir) return true;
-  } catch (error) {
-    if (isNotThere(error)) return false;
-    throw error;
-  }
-  throw new Error(`${path} is a link to elsewhere`);
+  const found = await ifThere(lstat(path));
+  if (found === undefined) return false;
+  if (found.isSymbolicLink() && (await readlink(path)) === dataDir) return true; // ours may be yet to be made
+  const [there, here] = await Promise.all([ifThere(stat(path)), ifThere(stat(dataDir))]);
+  if (there !== undefined && there.dev === here?.dev && there.ino === here.ino) return true;
+  if (found.isSymbolicLink()) throw new Error(`${path} is a link to elsewhere`);
+  return false;
 }
 
 /** `path` below our directory, as others know it. */

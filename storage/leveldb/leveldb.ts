@@ -56,7 +56,7 @@ export async function levelEngine(options: LevelOptions): Promise<Engine> {
   const room = roomWatch({ path, freeBytesMin, clock: options.clock });
   let level: Level<string, Uint8Array>;
   try {
-    if (create) makeDirectory(path);
+    if (create) await makeDirectory(path);
     refuseDamaged(path, { create, repaired });
     const full = create ? undefined : room.refusal();
     if (full) throw full;

@@ -63,7 +63,7 @@ export function readSpecial(reader: WireReader, special: PlainSpecial, decodeRaw
     case "microTime": return empty ? null : formatTime(Number(first), Math.trunc(Number(second) / 1000));
     case "duration": return formatDurationNs(BigInt(first));
     case "quantity": return bytes === undefined || bytes.length === 0 ? "0" : decodeText(bytes);
-    case "intOrString": return Number(first) === INT_OR_STRING_IS_STRING ? text : Number(second);
+    case "intOrString": return Number(first) === INT_OR_STRING_IS_STRING ? text : Number(BigInt.asIntN(32, BigInt(second)));
     case "rawExtension": case "fieldsV1": case "json": case "any": return bytes === undefined || bytes.length === 0 ? null : decodeRaw(bytes);
   }
 }

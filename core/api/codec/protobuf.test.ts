@@ -95,7 +95,7 @@ test("cut off or nonsensical bytes are an error, never a hang or a crash", () =>
 
 test.each([
   ["0a", "unexpected EOF"], ["00", "proto: Unknown: illegal tag 0 (wire type 0)"], ["0c", "proto: Unknown: wiretype end group for non-group"], ["1b", "proto: wrong wireType = 3 for field ContentEncoding"],
-  ["0a0104", "proto: TypeMeta: wiretype end group for non-group"], ["0a020801", "proto: wrong wireType = 0 for field APIVersion"], ["12ffffffffffffffffff01", "proto: negative length found during unmarshaling"],
+  ["0a0104", "proto: TypeMeta: wiretype end group for non-group"], ["0a020801", "proto: wrong wireType = 0 for field APIVersion"], ["12ffffffffffffffffff01", "proto: negative length found during unmarshaling"], ["12ffffffffffffffff7f", "proto: negative length found during unmarshaling"],
   ["2b", "unexpected EOF"], ["2b2c", undefined], ["2b33080134122a05000000002c", "unexpected EOF"], ["2b330801341202ffff2c", undefined], ["2f", "proto: illegal wireType 7"],
 ])("an envelope of %s: %s", (hex, message) => {
   const read = (): unknown => unwrapEnvelope(Buffer.from(`6b387300${hex}`, "hex"));
@@ -165,3 +165,9 @@ function exampleScalar(scalar: Scalar, seed: number): JsonValue {
     case "bytes": return Buffer.from([seed, 255]).toString("base64");
   }
 }
+
+test.each<[varint: string, port: number]>([["50", 80], ["8580808010", 5], ["8080808008", -(2 ** 31)], ["ffffffffffffffff7f", -1]])("of a number that is a text elsewhere 32 bits count: %s", (varint, port) => {
+  const inner = `080010${varint}`, bytes = `185022${(inner.length / 2).toString(16).padStart(2, "0")}${inner}`;
+  const type = builtInFacts.structNamed("io.k8s.api.core.v1.ServicePort")!;
+  expect(protobufCodec.readMessage(type, Buffer.from(bytes, "hex"))).toMatchObject({ port: 80, targetPort: port });
+});

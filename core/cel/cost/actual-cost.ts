@@ -4,40 +4,26 @@
  * Source: cel-go interpreter/runtimecost.go; kubernetes v1.36 apiserver/pkg/cel/library/cost.go (CallCost)
  */
 import type { Overload } from "../check/declarations.ts";
-import { Optional, sizeOf, type Value, weightOf } from "../value/value.ts";
+import { nestedWeight, Optional, sizeOf, type Value } from "../value/value.ts";
 import { libraryCost } from "./library-cost.ts";
 import { COMPARES_STRINGS, REGEX_FACTOR, STRING_FACTOR } from "./factors.ts";
 const READS_FIRST = new Set(["starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"]);
+
+/** Those that look at all that is within what they are given. */
+const LOOKS_WITHIN: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in", "distinct", "flatten", "format", "indexOf", "lastIndexOf", "sets.contains", "sets.equivalent", "sets.intersects"]);
+const WITHIN_FREE = 2000, WITHIN_FACTOR = 0.01;
+
+/** Before a call. Upstream asks how many elements a list has, however large they are; of many that a few lists within lists make of themselves it would go through all, for nothing. */
+export function costWithin(name: string, args: readonly Value[]): number {
+  if (!LOOKS_WITHIN.has(name)) return 0;
+  return args.reduce<number>((sum, arg) => sum + Math.floor(Math.max(0, nestedWeight(arg) - WITHIN_FREE) * WITHIN_FACTOR), 0);
+}
 
 /** `overload`: undefined if it was not known before the call. */
 export function actualCost(name: string, overload: Overload | undefined, { args, result }: { readonly args: readonly Value[]; readonly result: Value }): number {
   if (overload?.cost) return overload.cost.actual(args, result);
   const ofLibrary = libraryCost(name)?.actual({ args, result, overload: overload?.id ?? "" });
   return ofLibrary ?? standardCost(overload?.id ?? "", args);
-}
-
-/** Calls that look at no element, or at one. */
-const LOOKS_AT_NONE: ReadonlySet<string> = new Set(["_+_", "size", "_[_]", "_[?_]", "dyn", "type", "optional.of"]);
-/** What is compared beyond that many values is work that cel-go does not count. */
-const UNCOUNTED_MAX = 10_000;
-/** Comparisons, which look at so many elements for a cost of 1; others at one. */
-const COMPARISONS: ReadonlySet<string> = new Set(["_==_", "_!=_"]);
-const COMPARED_PER_COST = 1 / STRING_FACTOR;
-
-/**
- * What a call costs before it is made, on top of actualCost, which is told when it was: lists made of lists, again and again, are few bytes and more values than anybody looks
- * at in a day. Upstream, where only the one who asks waits, does not count that. Infinity: more elements than a cost of `limit` allows for.
- */
-export function costAhead(name: string, args: readonly Value[], limit: number): number {
-  if (LOOKS_AT_NONE.has(name)) return 0;
-  const isComparison = COMPARISONS.has(name), perCost = isComparison ? COMPARED_PER_COST : 1;
-  let [size, weight] = [0, 0];
-  for (const [i, arg] of args.entries()) {
-    const [own, ownWeight] = [weightOf(arg) === 0 ? 0 : sizeOf(arg) ?? 0, weightOf(arg)];
-    [size, weight] = !isComparison || i === 0 ? [size + own, weight + ownWeight] : [Math.min(size, own), Math.min(weight, ownWeight)]; // nobody goes on where one ends
-  }
-  if (weight <= UNCOUNTED_MAX) return 0;
-  return size > limit * perCost ? Infinity : Math.max(0, weight - size - UNCOUNTED_MAX) / COMPARED_PER_COST;
 }
 
 function standardCost(overload: string, args: readonly Value[]): number {

@@ -8,7 +8,7 @@
 import type { Checked, Reference } from "../check/checker.ts";
 import { Type } from "../check/type.ts";
 import type { Environment, FunctionDeclaration, Implementation } from "../check/declarations.ts";
-import { actualCost } from "../cost/actual-cost.ts";
+import { actualCost, costWithin } from "../cost/actual-cost.ts";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "../cost/factors.ts";
 import { RegexError } from "../regex.ts";
 import { OPERATORS, type Call, type Expr, type Literal } from "../syntax/expr.ts";
@@ -107,7 +107,7 @@ class Planner {
         values.push(value);
         if (strict && isError(value) && i < evaluators.length - 1) return value;
       }
-      scope.meter.addAhead(call.name, values);
+      scope.meter.add(costWithin(call.name, values));
       const result = values.find(isError) ?? apply(values);
       scope.meter.add(actualCost(call.name, overload, { args: values, result }));
       return result;
@@ -121,7 +121,7 @@ class Planner {
     const told = (equality: boolean | EvalError): Value => (wanted ? equality : equality !== true);
     return computed((scope) => {
       const values = [left(scope), right(scope)] as const;
-      scope.meter.addAhead(name, values);
+      scope.meter.add(costWithin(name, values));
       const result = values.find(isError) ?? told(equal(values[0], values[1]));
       scope.meter.add(actualCost(name, overload, { args: values, result }));
       return result;
@@ -165,7 +165,7 @@ class Planner {
           key = value;
           continue;
         }
-        const entry = optionalEntry(value, { optional: entries[i++]!.optional, name: show(key) });
+        const entry = optionalEntry(value, { optional: entries[i++]!.optional, key });
         if (isError(entry)) return entry;
         if (entry.value !== undefined) kept.push([key, entry.value]);
         key = undefined;
@@ -184,7 +184,7 @@ class Planner {
         const value = evaluate(scope);
         if (isError(value)) return value;
         const { name: field, optional } = fields[i]!;
-        const entry = optionalEntry(value, { optional, name: field });
+        const entry = optionalEntry(value, { optional, key: field });
         if (isError(entry)) return entry;
         if (entry.value !== undefined) values.set(field, entry.value);
       }
@@ -196,9 +196,9 @@ class Planner {
 
 type Eval = (scope: Scope) => Value;
 /** Undefined `value`: there is no such entry. */
-function optionalEntry(value: Value, { optional, name }: { readonly optional: boolean; readonly name: string }): { readonly value: Value | undefined } | EvalError {
+function optionalEntry(value: Value, { optional, key }: { readonly optional: boolean; readonly key: Value }): { readonly value: Value | undefined } | EvalError {
   if (!optional) return { value };
-  return value instanceof Optional ? value : new EvalError(`cannot initialize optional entry '${name}' from non-optional value ${show(value)}`);
+  return value instanceof Optional ? value : new EvalError(`cannot initialize optional entry '${show(key)}' from non-optional value ${show(value)}`);
 }
 
 /** A list or a map; of constants alone it is one. */

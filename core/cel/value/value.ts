@@ -23,6 +23,12 @@ export class EvalError {
   constructor(message: string) { this.message = message; }
 }
 
+/** The expression has cost more than it may. */
+export class CostExceeded extends Error {
+  override readonly name = "CostExceeded";
+  constructor() { super("operation cancelled: actual cost limit exceeded"); }
+}
+
 export class Timestamp {
   /** Since 1970. */
   readonly nanos: bigint;
@@ -46,8 +52,8 @@ export abstract class List {
   abstract readonly size: number;
   /** Of an index that exists. */
   abstract at(index: number): Value;
-  /** How many values are in it, at whatever depth, each as often as it is: of what an object has, those of the list itself. */
-  get weight(): number { return this.size; }
+  /** Of how many values it is made, all the way down; of JSON what is further down does not count: there is no more of it than was sent. */
+  get weight(): number { return 1 + this.size; }
 
   *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
 
@@ -72,12 +78,12 @@ export abstract class List {
 
 export abstract class Mapping {
   abstract readonly size: number;
+  /** As a list's; keys do not count. */
+  get weight(): number { return 1 + this.size; }
   abstract find(key: Value): Value | undefined;
   /** What `in` asks. */
   has(key: Value): boolean { return this.find(key) !== undefined; }
   abstract keys(): Iterable<Value>;
-  /** See List. */
-  get weight(): number { return this.size; }
   get type(): Type { return MAP; }
 
   plus(other: Value): Value { return noSuchOverload(other); }
@@ -108,19 +114,40 @@ export abstract class Opaque {
   has(_name: string): boolean { return false; }
 }
 
-class ListOfValues extends List {
-  readonly #values: readonly Value[];
-  #weight: number | undefined;
-  constructor(values: readonly Value[]) { super(); this.#values = values; }
-  override get size(): number { return this.#values.length; }
-  override at(index: number): Value { return this.#values[index]!; }
-  override get weight(): number { return (this.#weight ??= this.#values.reduce((sum: number, value) => sum + 1 + weightOf(value), 0)); }
+/** As many as an expression can make one by one, for what it may cost. Of `[1].map(x, [x, x]).map(x, [x, x])` and so on each list is made at once, and has twice as many as the one before. */
+const WEIGHT_MAX = 1_000_000;
+
+/** Throws CostExceeded. */
+function weightOf(parts: Iterable<Value>): number {
+  let sum = 1;
+  for (const part of parts) {
+    const value = within(part);
+    sum += value instanceof List || value instanceof Mapping ? value.weight : 1;
+  }
+  if (sum > WEIGHT_MAX) throw new CostExceeded();
+  return sum;
 }
 
-/** How many values are in a list or a map, at whatever depth: none in others. */
-export function weightOf(value: Value): number {
-  if (value instanceof List || value instanceof Mapping) return value.weight;
-  return value instanceof Optional && value.value !== undefined ? weightOf(value.value) : 0;
+/** Of how many values it is made besides those that its size tells. */
+export function nestedWeight(value: Value): number {
+  const found = within(value);
+  return found instanceof List || found instanceof Mapping ? found.weight - 1 - found.size : 0;
+}
+
+/** What is in an optional, and in one in it. */
+function within(value: Value): Value | undefined {
+  let found: Value | undefined = value;
+  while (found instanceof Optional) found = found.value;
+  return found;
+}
+
+class ListOfValues extends List {
+  readonly #values: readonly Value[];
+  readonly #weight: number;
+  constructor(values: readonly Value[]) { super(); this.#values = values; this.#weight = weightOf(values); }
+  override get size(): number { return this.#values.length; }
+  override get weight(): number { return this.#weight; }
+  override at(index: number): Value { return this.#values[index]!; }
 }
 
 /** Two lists after one another, neither of them copied. */
@@ -128,9 +155,9 @@ export class JoinedLists extends List {
   readonly #first: List;
   readonly #second: List;
   override readonly size: number;
-  #weight: number | undefined;
-  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; }
-  override get weight(): number { return (this.#weight ??= this.#first.weight + this.#second.weight); }
+  readonly #weight: number;
+  constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; this.#weight = weightOf([first, second]); }
+  override get weight(): number { return this.#weight; }
   override at(index: number): Value {
     let list: List = this, left = index;
     while (list instanceof JoinedLists) {
@@ -162,10 +189,11 @@ export class JoinedLists extends List {
 /** By the keys as they were made: 1, 1u and 1.0 are three keys, but each finds the others' value where its own has none. */
 export class MapOfValues extends Mapping {
   readonly #entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>;
-  #weight: { readonly size: number; readonly sum: number } | undefined; // it may grow yet
+  readonly #weight: number;
   /** `entries`: by identityOf. */
-  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
+  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; this.#weight = weightOf(entries.values().map(([, value]) => value)); }
   override get size(): number { return this.#entries.size; }
+  override get weight(): number { return this.#weight; }
   override find(key: Value): Value | undefined {
     for (const candidate of identitiesOf(key)) {
       const found = this.#entries.get(candidate);
@@ -174,10 +202,6 @@ export class MapOfValues extends Mapping {
     return undefined;
   }
   override *keys(): Iterable<Value> { for (const [key] of this.#entries.values()) yield key; }
-  override get weight(): number {
-    if (this.#weight?.size !== this.size) this.#weight = { size: this.size, sum: this.#entries.values().reduce((sum, [, value]) => sum + 1 + weightOf(value), 0) };
-    return this.#weight!.sum;
-  }
 }
 
 export function noSuchOverload(value?: Value): EvalError { return value instanceof EvalError ? value : new EvalError("no such overload"); }

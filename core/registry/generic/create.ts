@@ -6,6 +6,7 @@
 import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { generateNameConflict, isAlreadyExists, StatusError } from "../../api/meta/status-error.ts";
+import { inPieces } from "../../lifecycle/breather.ts";
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
 import { type Cached, deepFreeze } from "./cached.ts";
 import { fillForCreate } from "./object-meta.ts";
@@ -67,6 +68,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     let seen: ApiObject | undefined;
     const forgot = (): void => { if (validate) seen = resource.asSent?.(draft); };
     const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject, forgot) : resource.canonical(draft, undefined, forgot);
+    if (definition.foresee) await inPieces(definition.foresee(object, undefined, context), target.breathers());
     refuseInvalid(target, object, (checked) => ownErrors(target, checked, context), sent && (() => (dropsStatus ? { ...sent(), status: undefined } : sent())));
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
     await validate?.(deepFreeze(seen ?? object), undefined);

@@ -4,6 +4,7 @@ import { type FieldError, invalid as invalidField } from "../../api/meta/field-e
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, statusError } from "../../api/meta/status-error.ts";
+import { builtInFacts, type Type } from "../../api/schema/facts.ts";
 import type { DeleteOptions } from "./deletion.ts";
 import { etcdKey } from "./etcd-key.ts";
 import { validateMeta } from "./object-meta.ts";
@@ -44,23 +45,28 @@ export function refuseInvalid<T extends ApiObject>({ resource: { group: own, kin
 
 /** The same errors, showing lists and maps that were sent empty as that, not as none: so they are in upstream's memory. */
 function shownAsSent<T extends ApiObject>(errors: readonly FieldError[], object: T, check: (object: T) => readonly FieldError[], sent: object): readonly FieldError[] {
-  const whole = withEmpty(object, sent) as T, again = whole === object ? errors : check(whole);
+  const whole = withEmpty(builtInFacts.typeOf({ ...parseApiVersion(object.apiVersion), kind: object.kind }), object, sent) as T, again = whole === object ? errors : check(whole);
   const isSame = again.length === errors.length && again.every(({ type, field }, i) => type === errors[i]!.type && field === errors[i]!.field);
   return (isSame ? again : errors).map((error) => asSent(error, sent));
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** `value` with what is empty in `sent` and not there in it; `value` itself if there is nothing of that kind. */
-function withEmpty(value: unknown, sent: unknown): unknown {
+/** What upstream has no types of its own for is shown as JSON has it. */
+const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+
+/** `value` with the lists and maps that are empty in `sent` and not there in it; `value` itself if there are none. */
+function withEmpty(type: Type | undefined, value: unknown, sent: unknown): unknown {
   if (typeof value !== "object" || value === null || typeof sent !== "object" || sent === null) return value;
-  if (Array.isArray(value)) {
-    if (!Array.isArray(sent) || sent.length !== value.length) return value;
-    const items = value.map((item, i) => withEmpty(item, sent[i]));
+  if (type?.kind === "list") {
+    if (!Array.isArray(value) || !Array.isArray(sent) || sent.length !== value.length) return value;
+    const items = value.map((item, i) => withEmpty(type.items, item, sent[i]));
     return items.some((item, i) => item !== value[i]) ? items : value;
   }
+  if (type?.kind !== "map" && (type?.kind !== "struct" || type.name.startsWith(META))) return value;
   const changed = Object.entries(sent).flatMap(([name, part]: [string, unknown]): [string, unknown][] => {
-    const own = (value as Fields)[name] ?? undefined, full = own === undefined && isEmpty(part) ? part : withEmpty(own, part);
+    const below = type.kind === "map" ? type.values : type.field(name)?.type, own = (value as Fields)[name] ?? undefined;
+    const full = own === undefined && isEmpty(part) && (below?.kind === "list" || below?.kind === "map") ? part : withEmpty(below, own, part);
     return full === own ? [] : [[name, full]];
   });
   return changed.length === 0 ? value : { ...value, ...Object.fromEntries(changed) };

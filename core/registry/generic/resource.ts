@@ -7,6 +7,7 @@
 import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { UserInfo } from "../../api/request/user.ts";
+import type { Pausing } from "../../lifecycle/breather.ts";
 
 /** What only an authorizer can say of whoever writes. */
 export interface Permissions {
@@ -99,6 +100,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Takes what the object needs from pools (cluster IPs, node ports) before it is stored. Mutates `next`. What it returns is called once the write has succeeded or failed. */
   allocate?(next: T, old: Readonly<T> | undefined, context: WriteContext): Promise<Allocation> | Allocation;
+  /** Finds out what takes long and `validate` will ask for, which has the same `context`: others may have their turns after each piece of it. Of what was not found out `validate` does so itself. */
+  foresee?(next: Readonly<T>, old: Readonly<T> | undefined, context: WriteContext): Pausing<void>;
   /** Gives back what a deleted object had. Never throws. */
   afterDelete?(object: Readonly<T>, context: WriteContext): Promise<void>;
 }

@@ -15,6 +15,7 @@ import type { GroupResource } from "../../api/meta/gvk.ts";
 import { checkNameParameter } from "../../api/meta/name-parameter.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { breathers } from "../../lifecycle/breather.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
@@ -74,7 +75,7 @@ export class ResourceStore {
     const { store, cache: all, random, clock } = deps;
     this.#turns = new KeyTurns(clock);
     this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource, ownTexts: definition.ownTexts });
-    this.#target = { resource, definition, groupResource: this.#groupResource, cache: this.cache, commits: this.#commits, random, keyOf: (namespace, name) => this.keyOf(namespace, name) };
+    this.#target = { resource, definition, groupResource: this.#groupResource, cache: this.cache, commits: this.#commits, random, breathers: breathers(clock), keyOf: (namespace, name) => this.keyOf(namespace, name) };
   }
 
   /** `told` of what this server updates, as it is now and as it was; not of what other servers do. */

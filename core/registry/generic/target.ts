@@ -1,5 +1,6 @@
 /** What all writes of one resource go by. */
 import type { GroupResource } from "../../api/meta/gvk.ts";
+import type { Breathe } from "../../lifecycle/breather.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { Commits } from "./commits.ts";
 import type { Resource } from "./resource.ts";
@@ -13,5 +14,7 @@ export interface Target {
   readonly cache: ResourceCache;
   readonly commits: Commits;
   readonly random: Random;
+  /** Work that takes long lets others have their turns. */
+  readonly breathers: () => Breathe;
   keyOf(namespace: string, name: string): string;
 }

@@ -9,6 +9,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict } from "../../api/meta/status-error.ts";
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
 import { StoreError } from "../../../storage/store.ts";
+import { inPieces } from "../../lifecycle/breather.ts";
 import { Cached, deepFreeze } from "./cached.ts";
 import { finishedBy } from "./deletion.ts";
 import { updateErrors } from "./meta-on-update.ts";
@@ -41,6 +42,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     let seen: ApiObject | undefined;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
     const unpermitted = subresource?.authorize ? await subresource.authorize(next, old, context) : undefined; // nobody else waits
+    if (definition.foresee && !subresource) await inPieces(definition.foresee(next, old, context), target.breathers());
     refuseInvalid(target, next, (checked) => (unpermitted ? [...unpermitted, ...ownErrors(target, checked, old, options)] : ownErrors(target, checked, old, options)), options.sent);
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));

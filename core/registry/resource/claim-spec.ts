@@ -10,6 +10,8 @@ import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { labelValue } from "../../api/meta/names.ts";
 import { compileDeviceSelector, deviceEnvironment, isTooComplex } from "../../cel/device-selector.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
+import type { Pausing } from "../../lifecycle/breather.ts";
+import type { WriteContext } from "../generic/resource.ts";
 import { keepsFieldsOf } from "../generic/switched-on.ts";
 import { fullyQualifiedDeviceName, listOf, opaqueConfiguration } from "./names.ts";
 
@@ -46,10 +48,25 @@ export function* adminNamespace(path: string, namespace: string | undefined, lab
   if (labels(namespace ?? "")[ADMIN_LABEL] !== "true") yield forbidden(path, `admin access to devices requires the \`${ADMIN_LABEL}: true\` label on the containing namespace`);
 }
 
-export function* validateClaimSpec(path: string, { devices }: Readonly<ResourceClaimSpec>): Iterable<FieldError> {
+/** Looks at one expression after another, of which there may be megabytes in a claim: each may take a slice of time. Those that `check` asks for, with the same `context`, and no others: what is refused for its length costs nothing. */
+export function* foreseeSelectors(check: Iterable<FieldError>, context: WriteContext): Pausing<void> {
+  const asked = new Set<string>(), found = new Map<string, Verdict>();
+  foreseen.set(context, (expression) => {
+    asked.add(expression);
+    return "good";
+  });
+  for (const _ of check); // what is wrong otherwise is found once more
+  foreseen.set(context, (expression) => found.get(expression));
+  for (const expression of asked) {
+    found.set(expression, verdictOf(expression));
+    yield;
+  }
+}
+
+export function* validateClaimSpec(path: string, { devices }: Readonly<ResourceClaimSpec>, context: WriteContext | undefined): Iterable<FieldError> {
   const at = child(path, "devices");
   const names = requestNames(devices?.requests ?? []);
-  yield* listOf(child(at, "requests"), devices?.requests, { max: REQUESTS_MAX, keyOf: ({ name }) => name, check: validateRequest });
+  yield* listOf(child(at, "requests"), devices?.requests, { max: REQUESTS_MAX, keyOf: ({ name }) => name, check: (where, request) => validateRequest(where, request, context) });
   yield* listOf(child(at, "constraints"), devices?.constraints, { max: CONSTRAINTS_MAX, check: (where, constraint) => validateConstraint(where, constraint, names) });
   yield* listOf(child(at, "config"), devices?.config, {
     max: CONFIG_MAX,
@@ -76,27 +93,27 @@ export function* requestReference(path: string, name: string, names: ReadonlySet
   if (!names.has(name)) yield invalid(path, name, REFERENCE);
 }
 
-function* validateRequest(path: string, { name, exactly, firstAvailable }: DeviceRequest): Iterable<FieldError> {
+function* validateRequest(path: string, { name, exactly, firstAvailable }: DeviceRequest, context: WriteContext | undefined): Iterable<FieldError> {
   yield* isDns1123Label(child(path, "name"), name);
   const either = "exactly one of `exactly` or `firstAvailable` is required";
   const hasAlternatives = (firstAvailable ?? []).length > 0;
   if (!exactly && !hasAlternatives) yield required(path, either);
   else if (exactly && hasAlternatives) yield invalid(path, undefined, `${either}, but multiple fields are set`);
-  else if (exactly) yield* validateExactly(child(path, "exactly"), exactly);
+  else if (exactly) yield* validateExactly(child(path, "exactly"), exactly, context);
   else
     yield* listOf(child(path, "firstAvailable"), firstAvailable, {
       max: ALTERNATIVES_MAX, keyOf: (alternative) => alternative.name,
       *check(at, alternative) {
         yield* isDns1123Label(child(at, "name"), alternative.name);
-        yield* validateExactly(at, alternative);
+        yield* validateExactly(at, alternative, context);
       },
     });
 }
 
-function* validateExactly(path: string, { deviceClassName, selectors, allocationMode = "", count = 0, tolerations = [] }: AnyRequest): Iterable<FieldError> {
+function* validateExactly(path: string, { deviceClassName, selectors, allocationMode = "", count = 0, tolerations = [] }: AnyRequest, context: WriteContext | undefined): Iterable<FieldError> {
   if (!deviceClassName) yield required(child(path, "deviceClassName"));
   else yield* isDns1123Subdomain(child(path, "deviceClassName"), deviceClassName);
-  yield* validateSelectors(child(path, "selectors"), selectors);
+  yield* validateSelectors(child(path, "selectors"), selectors, context);
   if (allocationMode === "All") {
     if (count !== 0) yield invalid(child(path, "count"), count, "must not be specified when allocationMode is 'All'");
   } else if (allocationMode === "ExactCount") {
@@ -105,16 +122,28 @@ function* validateExactly(path: string, { deviceClassName, selectors, allocation
   for (const [i, toleration] of tolerations.entries()) yield* validateToleration(index(child(path, "tolerations"), i), toleration);
 }
 
-export function validateSelectors(path: string, selectors: readonly DeviceSelector[] | undefined): Iterable<FieldError> {
+/** What becomes of an expression. */
+type Verdict = "good" | "too long" | "too complex" | { readonly problem: string };
+
+/** By who writes. */
+const foreseen = new WeakMap<WriteContext, (expression: string) => Verdict | undefined>();
+
+function verdictOf(expression: string): Verdict {
+  if (byteLength(expression) > EXPRESSION_BYTES_MAX) return "too long";
+  const compiled = compileDeviceSelector(expression, deviceEnvironment(keepsFieldsOf("DRAListTypeAttributes")));
+  return "problem" in compiled ? compiled : isTooComplex(compiled) ? "too complex" : "good";
+}
+
+export function validateSelectors(path: string, selectors: readonly DeviceSelector[] | undefined, context: WriteContext | undefined): Iterable<FieldError> {
   return listOf(path, selectors, {
     max: SELECTORS_MAX,
     *check(at, { cel }) {
       if (!cel) { yield required(child(at, "cel")); return; }
-      const { expression = "" } = cel;
-      if (byteLength(expression) > EXPRESSION_BYTES_MAX) { yield tooLong(child(at, "cel", "expression"), EXPRESSION_BYTES_MAX); return; }
-      const compiled = compileDeviceSelector(expression, deviceEnvironment(keepsFieldsOf("DRAListTypeAttributes")));
-      if ("problem" in compiled) yield invalid(child(at, "cel", "expression"), expression, compiled.problem);
-      else if (isTooComplex(compiled)) yield forbidden(child(at, "cel", "expression"), "too complex, exceeds cost limit");
+      const { expression = "" } = cel, where = child(at, "cel", "expression");
+      const verdict = (context && foreseen.get(context)?.(expression)) ?? verdictOf(expression);
+      if (verdict === "too long") yield tooLong(where, EXPRESSION_BYTES_MAX);
+      else if (verdict === "too complex") yield forbidden(where, "too complex, exceeds cost limit");
+      else if (verdict !== "good") yield invalid(where, expression, verdict.problem);
     },
   });
 }

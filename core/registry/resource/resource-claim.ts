@@ -11,7 +11,7 @@ import { semanticEqual } from "../core/checks/equal.ts";
 import { immutableStruct } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource, type Resource } from "../generic/resource.ts";
-import { adminAccess, adminNamespace, defaultClaimSpec, type NamespaceLabels, validateClaimSpec } from "./claim-spec.ts";
+import { adminAccess, adminNamespace, defaultClaimSpec, foreseeSelectors, type NamespaceLabels, validateClaimSpec } from "./claim-spec.ts";
 import { claimPermissions } from "./claim-permissions.ts";
 import { idOf, validateClaimStatus } from "./claim-status.ts";
 
@@ -21,10 +21,11 @@ export function resourceClaims(labels: NamespaceLabels): Resource<ResourceClaim>
   return defineResource<ResourceClaim>({
     ...GROUP, kind: "ResourceClaim", plural: "resourceclaims", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec),
-    *validate({ metadata, spec }, old) {
+    foresee: ({ spec }, old, context) => foreseeSelectors(old ? [] : validateClaimSpec("spec", spec, context), context),
+    *validate({ metadata, spec }, old, context) {
       if (old) return; // nothing of it changes
       yield* adminAccess(spec, metadata.namespace, labels);
-      yield* validateClaimSpec("spec", spec);
+      yield* validateClaimSpec("spec", spec, context);
     },
     *validateUpdate(next, old) {
       yield* immutableStruct("spec", "resource.v1.ResourceClaimSpec", next.spec, old.spec);
@@ -60,11 +61,12 @@ export function resourceClaimTemplates(labels: NamespaceLabels): Resource<Resour
   return defineResource<ResourceClaimTemplate>({
     ...GROUP, kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec.spec),
-    *validate({ metadata, spec }, old) {
-      if (old && semanticEqual(spec, old.spec)) return; // looked at when it was made
+    foresee: ({ spec }, old, context) => foreseeSelectors(old && semanticEqual(spec, old.spec) ? [] : validateClaimSpec("spec.spec", spec.spec, context), context),
+    *validate({ metadata, spec }, old, context) {
       if (!old) yield* adminAccess(spec.spec, metadata.namespace, labels);
       yield* validateTemplateMeta("spec.metadata", spec.metadata ?? {});
-      yield* validateClaimSpec("spec.spec", spec.spec);
+      if (old && semanticEqual(spec, old.spec)) return; // looked at when it was made
+      yield* validateClaimSpec("spec.spec", spec.spec, context);
     },
     validateUpdate: (next, old) => immutableStruct("spec", "resource.v1.ResourceClaimTemplateSpec", next.spec, old.spec),
   });

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
+import { formatFieldError } from "../../api/meta/field-error.ts";
 import { keepFieldsOf } from "../generic/switched-on.ts";
 import { deviceClasses } from "./device-class.ts";
 import { resourceClaims, resourceClaimTemplates } from "./resource-claim.ts";
@@ -159,4 +160,24 @@ test("attributes that are lists go, unless their gate is switched on or there ar
   keepFieldsOf(new Set());
   expect(created(deviceClasses, selects).errors).toHaveLength(1);
   expect(updated(resourceSlices, made.object, listed).errors).toEqual([]);
+});
+
+test("expressions, of which there may be megabytes, are looked at one after another before they are judged, and once", () => {
+  const context = { user: { name: "ann", groups: [] }, nowMs: 0, dryRun: false, uuid: () => "" };
+  const select = (...expressions: string[]): Given => ({ ...exactly, selectors: expressions.map((expression) => ({ cel: { expression } })) });
+  const requests = [{ name: "a", exactly: select("true", "1", "x".repeat(10_241)) }, { name: "b", firstAvailable: [{ name: "c", ...select("false", "true") }] }];
+  const { object, errors } = created(claims, { spec: { devices: { requests } } });
+  const pieces = [...claims.foresee!(object, undefined, context)].length;
+  const judged = [...claims.validate!(object, undefined, context)].map(formatFieldError);
+  const template = created(resourceClaimTemplates(() => ({})), { spec: { spec: object.spec } }).object;
+  const changed = structuredClone(template);
+  changed.spec.spec.devices!.requests!.pop();
+  const templates = resourceClaimTemplates(() => ({}));
+  expect([pieces, judged, [...claims.foresee!(object, object, context)].length, [...templates.foresee!(template, template, context)].length, [...templates.foresee!(changed, template, context)].length]).toEqual([4, errors, 0, 0, 3]);
+  expect(errors).toHaveLength(2);
+  const many = Array.from({ length: 33 }, (_, i) => `${i} > 0`);
+  const tooMany = created(claims, { spec: { devices: { requests: [{ name: "a", exactly: select(...many) }, { name: "b", exactly: select("true"), firstAvailable: [{ name: "c", ...select("false") }] }] } } });
+  expect([tooMany.errors.length, [...claims.foresee!(tooMany.object, undefined, context)].length]).toEqual([2, 0]); // nobody asks for them
+  const shelf = created(deviceClasses, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression: "true" } }, { cel: { expression: "1" } }] } });
+  expect([[...deviceClasses.foresee!(shelf.object, undefined, context)].length, [...deviceClasses.validate!(shelf.object, undefined, context)].map(formatFieldError), [...deviceClasses.foresee!(shelf.object, shelf.object, context)].length]).toEqual([2, shelf.errors, 0]);
 });

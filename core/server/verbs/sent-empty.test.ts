@@ -52,6 +52,17 @@ test("a list that is sent empty is so in the difference that an update is refuse
   expect(message).toContain('+  "WWIDs": []');
 });
 
+test("a template of claims that is updated is refused for empty finalizers as a new one is, and a selector is shown as JSON has it", async () => {
+  await using api = await apiServer();
+  const to = "/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates";
+  const template = (metadata: object) => ({ apiVersion: "resource.k8s.io/v1", kind: "ResourceClaimTemplate", metadata: { name: "a" }, spec: { metadata, spec: {} } });
+  await api.ask("POST", to, { body: template({}) });
+  expect((await api.ask("PUT", `${to}/a`, { body: template({ finalizers: [] }) })).body).toMatchObject({ message: 'ResourceClaimTemplate.resource.k8s.io "a" is invalid: spec.metadata.finalizers: Forbidden: cannot be set' });
+  const job = (selector?: object) => ({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "j" }, spec: { ...(selector && { selector }), template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } } });
+  await api.ask("POST", "/apis/batch/v1/namespaces/default/jobs", { body: job() });
+  expect((await api.ask("PUT", "/apis/batch/v1/namespaces/default/jobs/j", { body: job({ matchLabels: {} }) })).body).toMatchObject({ message: expect.stringContaining("spec.selector: Invalid value: {}: field is immutable") as string });
+});
+
 test("an empty list of a slice has no owner, as it has no other list beside it", async () => {
   await using api = await apiServer();
   const slice = { apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d.example.com", nodeName: "n", pool: { name: "p", resourceSliceCount: 1 }, devices: [] } };

@@ -71,16 +71,16 @@ test("a follower gets what is appended, survives rotation and truncation without
   writeFileSync(file.path, line("e") + line("e"));
   await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\n");
   truncateSync(file.path, 0);
-  appendFileSync(file.path, line("f"));
-  await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\nf\n");
+  appendFileSync(file.path, line("longer"));
+  await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\nlonger\n");
   appendFileSync(file.path, line("cut off").slice(0, 10));
-  await systemClock.sleep(50, new AbortController().signal); // it is read, and waits for its end
+  await systemClock.sleep(50, new AbortController().signal); // it is read, and waits for its end; where that takes longer, less is there than was read all the same
   truncateSync(file.path, 0);
   appendFileSync(file.path, line("g"));
-  await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\nf\ng\n");
+  await expect.poll(() => text).toBe("a\nb\nc\nd\ne\ne\nlonger\ng\n");
   running = false;
   await done;
-  expect(text).toBe("a\nb\nc\nd\ne\ne\nf\ng\n");
+  expect(text).toBe("a\nb\nc\nd\ne\ne\nlonger\ng\n");
 });
 
 test("lines that are none, and times", () => {

@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { BadName, localPathDirectories } from "./local-path.ts";
 
 test("a directory is made once, and goes with what is in it, but not while something is mounted there", async () => {
-  const base = mkdtempSync(join(tmpdir(), "local-path-"));
+  const base = realpathSync(mkdtempSync(join(tmpdir(), "local-path-")));
   const mounted: string[] = [];
   try {
     const directories = localPathDirectories({ root: join(base, "storage"), mounts: { list: () => mounted.map((target) => ({ target })) as never } });
@@ -18,6 +18,9 @@ test("a directory is made once, and goes with what is in it, but not while somet
     expect(existsSync(join(path, "deep/file"))).toBe(true);
     mounted.push(join(path, "deep"));
     await expect(directories.remove("pvc-1_ns_data-web-0")).rejects.toThrow("still mounted");
+    symlinkSync(base, join(base, "link"));
+    const linked = localPathDirectories({ root: join(base, "link/storage"), mounts: { list: () => mounted.map((target) => ({ target })) as never } });
+    await expect(linked.remove("pvc-1_ns_data-web-0")).rejects.toThrow("still mounted");
     mounted.pop();
     await directories.remove("pvc-1_ns_data-web-0");
     await directories.remove("pvc-1_ns_data-web-0");

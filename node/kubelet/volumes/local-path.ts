@@ -4,8 +4,9 @@
  *
  * A directory that is said to be made has reached the disk: a volume must not be there while what it stands on is lost to a power cut.
  */
-import { chmod, mkdir, open } from "node:fs/promises";
+import { chmod, mkdir, open, realpath } from "node:fs/promises";
 import { join } from "node:path";
+import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { removeTree } from "./remove-tree.ts";
 
@@ -46,7 +47,8 @@ export function localPathDirectories({ root, mounts }: { readonly root: string; 
     },
     async remove(name) {
       const path = pathOf(name);
-      const mounted = mounts.list().find(({ target }) => target === path || target.startsWith(`${path}/`));
+      const known = join((await ifThere(realpath(root))) ?? root, name); // by the kernel, where a link leads to it
+      const mounted = mounts.list().find(({ target }) => target === known || target.startsWith(`${known}/`));
       if (mounted) throw new Error(`still mounted: ${mounted.target}`); // never delete through a mount
       await removeTree(path);
     },

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Exec, exec, sparing } from "../../os/exec.ts";
 import { eventually } from "../../../test/eventually.ts";
+import { hasFuse, silentFileSystem } from "../../../test/silent-file-system.ts";
 import { systemMounts } from "../../os/mount.ts";
 import { fileSystemUsage } from "../stats/disk-usage.ts";
 import { doesAnswer, isElsewhere, remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
@@ -26,14 +27,6 @@ test("what the machine has mounted of another one is remote, and what is below i
   expect(["/mnt/nas", "/mnt/nas/a", "/cloud/b", "/mnt/nas/disk/a", "/mnt/nasty", "/usb/a", "/"].map((path) => isElsewhere(table, path))).toEqual([true, true, true, false, false, false, false]);
 });
 
-/** A file system of which nobody answers for anything. */
-function silentFileSystem(): Disposable & { readonly path: string } {
-  const path = realpathSync(mkdtempSync(join(tmpdir(), "silent-")));
-  const fd = openSync("/dev/fuse", "r+");
-  systemMounts().mount({ source: "nobody", target: path, fsType: "fuse", options: [`fd=${fd}`, "rootmode=40000", "user_id=0", "group_id=0"] });
-  return { path, [Symbol.dispose]() { systemMounts().unmount(path, { lazy: true }); closeSync(fd); rmSync(path, { recursive: true }); } };
-}
-
 /** One of which somebody takes the first question and does not answer it: whoever asked cannot even be killed. */
 async function mutedFileSystem(): Promise<Disposable & { readonly path: string }> {
   const path = realpathSync(mkdtempSync(join(tmpdir(), "muted-")));
@@ -46,15 +39,6 @@ async function mutedFileSystem(): Promise<Disposable & { readonly path: string }
   writeSync(fd, answer);
   read(fd, question, () => undefined);
   return { path, [Symbol.dispose]() { closeSync(fd); systemMounts().unmount(path, { lazy: true }); rmSync(path, { recursive: true }); } };
-}
-
-function hasFuse(): boolean {
-  try {
-    silentFileSystem()[Symbol.dispose]();
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 test.skipIf(!hasFuse())("one that does not answer keeps the container from starting, and nobody waiting", async () => {

@@ -3,10 +3,6 @@
  * it is, and all in it is named from there: who puts a link in its place meanwhile has us go nowhere else. Links are removed, not followed.
  *
  * Few are open at once: a directory that lies too deep is first moved up to the top, so that nesting a hundred thousand levels costs no more than as many directories side by side.
- *
- * What is mounted there meanwhile is not gone into: by the helper of a mount that was given up, which a server has answered after all, it is somebody's whole disk.
- *
- * Source: kubernetes v1.36 pkg/util/removeall/removeall.go (RemoveAllOneFilesystem)
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, readFile, readlink, rename, rm, rmdir, unlink } from "node:fs/promises";
@@ -20,7 +16,7 @@ const TAKEN: ReadonlySet<string> = new Set(["EEXIST", "ENOTEMPTY", "ENOTDIR"]);
 /** It is a link, or no directory at all: it was one a moment ago. */
 const SWAPPED: ReadonlySet<string> = new Set(["ELOOP", "ENOTDIR"]);
 
-/** What is not there is gone. Throws an Error where something is mounted below it, which stays as it is. */
+/** What is not there is gone. Throws an Error at what is mounted below it: that is somebody's volume. */
 export async function removeTree(root: string): Promise<void> {
   if (process.platform === "win32") return await rm(root, { recursive: true, force: true }); // which knows of junctions
   const top = await ifThere(opened(root));
@@ -38,13 +34,15 @@ function opened(path: string): Promise<FileHandle> { return open(path, constants
 /** In the very directory that is open, whatever has its name now. */
 function within({ fd }: FileHandle, name: string): string { return `/proc/self/fd/${fd}/${name}`; }
 
-/** Of the mount that it is on. A subvolume is a device of its own, and on the mount around it. */
-async function mountId({ fd }: FileHandle): Promise<string | undefined> { return /^mnt_id:\s*(\d+)$/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1]; }
+/** Which mount it is on, also where two are of one file system. Source: proc_pid_fdinfo(5) */
+async function mountId({ fd }: FileHandle): Promise<string | undefined> {
+  return /^mnt_id:\s*(\d+)/m.exec(await readFile(`/proc/self/fdinfo/${fd}`, "utf8"))?.[1];
+}
 
 async function emptyAll(top: FileHandle): Promise<void> {
+  const ours = await mountId(top);
   const raised: string[] = [];
   let count = 0;
-  const { dev: device } = await top.stat();
 
   async function raise(path: string): Promise<void> {
     for (;;) {
@@ -76,7 +74,7 @@ async function emptyAll(top: FileHandle): Promise<void> {
     });
     if (!directory) return await ifThere(unlink(path));
     try {
-      if ((await directory.stat()).dev !== device && (await mountId(directory)) !== (await mountId(top))) throw new Error(`something is mounted at ${await readlink(within(directory, "").slice(0, -1))}`);
+      if ((await mountId(directory)) !== ours) throw new Error(`still mounted: ${await readlink(`/proc/self/fd/${directory.fd}`)}`);
       await empty(directory, depth);
     } finally {
       await directory.close();

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, closeSync, existsSync, lstatSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -13,6 +13,7 @@ import { toPem } from "../../../core/pki/pem.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import { ExecError } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
+import { hasFuse, silentFileSystem } from "../../../test/silent-file-system.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
 import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
@@ -149,13 +150,11 @@ test("a subpath that several containers make at once is there for each of them",
   expect(statSync(join(volumePath, "a/b")).mode & 0o777).toBe(0o755);
 });
 
-test.skipIf(process.getuid?.() !== 0 || !existsSync("/dev/fuse"))("a subpath of a disk that does not answer is waited for beside everything else", async () => {
-  const volumePath = join(directory, "volume"), nobody = openSync("/dev/fuse", "r+");
-  mkdirSync(volumePath);
-  systemMounts().mount({ source: "away", target: volumePath, fsType: "fuse.away", options: [`fd=${nobody}`, "rootmode=40000", "user_id=0", "group_id=0"] });
-  const bound = bindSubPath({ volumePath, subPath: "a", target: join(directory, "target") }, systemMounts()).then(() => "bound", () => "failed");
+test.skipIf(!hasFuse())("a subpath of a disk that does not answer is waited for beside everything else", async () => {
+  const silent = silentFileSystem();
+  const bound = bindSubPath({ volumePath: silent.path, subPath: "a", target: join(directory, "target") }, systemMounts()).then(() => "bound", () => "failed");
   expect(await Promise.race([bound, new Promise((resolve) => setTimeout(resolve, 100, "waited for"))])).toBe("waited for");
-  closeSync(nobody);
+  silent[Symbol.dispose]();
   expect(await bound).toBe("failed");
 });
 
