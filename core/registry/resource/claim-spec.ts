@@ -77,20 +77,23 @@ export function* validateClaimSpec(path: string, { devices }: Readonly<ResourceC
   });
 }
 
-/** `request`, and `request/alternative`. */
-export function requestNames(requests: readonly DeviceRequest[]): ReadonlySet<string> {
-  return new Set(requests.flatMap(({ name, firstAvailable }) => [name, ...(firstAvailable ?? []).map((alternative) => `${name}/${alternative.name}`)]));
+/** By name of request, its alternatives. Of two of one name the later one counts. */
+export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function requestNames(requests: readonly DeviceRequest[]): RequestNames {
+  return new Map(requests.map(({ name, firstAvailable = [] }) => [name, new Set(firstAvailable.map((alternative) => alternative.name))]));
 }
 
-export function requestReferences(path: string, requests: readonly string[] | undefined, names: ReadonlySet<string>): Iterable<FieldError> {
+export function requestReferences(path: string, requests: readonly string[] | undefined, names: RequestNames): Iterable<FieldError> {
   return listOf(path, requests, { max: REQUESTS_MAX, keyOf: (name) => name, check: (at, name) => requestReference(at, name, names) });
 }
 
-export function* requestReference(path: string, name: string, names: ReadonlySet<string>): Iterable<FieldError> {
-  const segments = name.split("/");
-  if (segments.length > 2) { yield invalid(path, name, REFERENCE); return; }
-  for (const segment of segments) yield* isDns1123Label(path, segment);
-  if (!names.has(name)) yield invalid(path, name, REFERENCE);
+/** `request`, or `request/alternative`. */
+export function* requestReference(path: string, name: string, names: RequestNames): Iterable<FieldError> {
+  const [request = "", alternative, ...more] = name.split("/"), alternatives = names.get(request);
+  if (more.length > 0) { yield invalid(path, name, REFERENCE); return; }
+  for (const segment of name.split("/")) yield* isDns1123Label(path, segment);
+  if (!alternatives || (alternative !== undefined && !alternatives.has(alternative))) yield invalid(path, name, REFERENCE);
 }
 
 function* validateRequest(path: string, { name, exactly, firstAvailable }: DeviceRequest, context: WriteContext | undefined): Iterable<FieldError> {
@@ -148,7 +151,7 @@ export function validateSelectors(path: string, selectors: readonly DeviceSelect
   });
 }
 
-function* validateConstraint(path: string, { requests, matchAttribute, distinctAttribute }: DeviceConstraint, names: ReadonlySet<string>): Iterable<FieldError> {
+function* validateConstraint(path: string, { requests, matchAttribute, distinctAttribute }: DeviceConstraint, names: RequestNames): Iterable<FieldError> {
   yield* requestReferences(child(path, "requests"), requests, names);
   if (matchAttribute !== undefined) yield* fullyQualifiedDeviceName(child(path, "matchAttribute"), matchAttribute);
   else if (distinctAttribute !== undefined) yield* fullyQualifiedDeviceName(child(path, "distinctAttribute"), distinctAttribute);

@@ -33,6 +33,11 @@ test.each<[Given, string[]]>([
     `spec.devices.constraints[0].requests[0]: Invalid value: "nic": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
     'spec.devices.constraints[0].matchAttribute: Invalid value: "model": a fully qualified name must be a domain and a name separated by a slash',
   ]],
+  [claim({ exactly: undefined, firstAvailable: [{ name: "a", ...exactly }] }, { constraints: [{ requests: ["gpu", "gpu/a"], matchAttribute: "d.io/model" }] }), []],
+  [{ spec: { devices: { requests: [{ name: "gpu", firstAvailable: [{ name: "a", ...exactly }] }, { name: "gpu", exactly }], config: [{ requests: ["gpu", "gpu/a"], opaque: { driver: "d.io", parameters: {} } }] } } }, [
+    'spec.devices.requests[1]: Duplicate value: "gpu"',
+    `spec.devices.config[0].requests[1]: Invalid value: "gpu/a": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
+  ]],
 ])("a claim %#", (given, errors) => expect(created(claims, given).errors).toEqual(errors));
 
 test("what is asked for never changes; it is shown as the server's own structs are", () => {
@@ -155,6 +160,8 @@ test("attributes that are lists go, unless their gate is switched on or there ar
     "spec.devices[0].attributes[c].bools: Invalid value: []: must not be empty if specified",
     'spec.devices[0].attributes[d]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":null,"VersionValue":null,"IntValues":[1],"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must be specified',
   ]);
+  const devices = Array.from({ length: 65 }, (_, i) => ({ name: `gpu-${i}`, attributes: { l: { ints: [1] } } }));
+  expect(created(resourceSlices, slice({}, { devices })).errors).toEqual(["spec.devices: Too many: 65: must have at most 64 items"]);
   const selects = { spec: { selectors: [{ cel: { expression: 'device.attributes["d.io"].l.includes(1)' } }] } };
   expect(created(deviceClasses, selects).errors).toEqual([]);
   keepFieldsOf(new Set());

@@ -6,7 +6,7 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { type Clock, systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
-import type { Exec, ExecResult } from "../../os/exec.ts";
+import { ExecError, type ExecResult } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { FilesystemMismatch } from "./format-and-mount.ts";
 import { localDevices, localKind } from "./local-devices.ts";
@@ -200,25 +200,19 @@ test("a local directory is mounted as its volume says; it is given to the group 
   }
 });
 
-test("a local directory on a disk of another machine is asked first whether that answers", async () => {
+test("a local directory that is another machine's is mounted once that answers, and is measured as one of another machine's", async () => {
   const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
   const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, local: { path: dataDir } } };
   const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
-  let answers = false;
-  const asked: string[] = [];
-  const exec: Exec = async (program, args) => {
-    asked.push([program, ...args].join(" "));
-    if (!answers) throw new Error("late");
-    return { exitCode: 0, stdout: "", stderr: "" };
-  };
-  const mounts = { list: () => [{ target: dataDir, fsType: "nfs4" }], isMountPoint: () => false, bind: () => undefined };
-  const deps = { dataDir, client, exec, mounts, hostIps: [], allocatable: () => ({}), tokens: {}, expander: { beforeUse: async () => undefined } } as unknown as SetUpDeps;
+  let isAway = true;
+  const exec = async (): Promise<object> => { if (isAway) throw new ExecError("timeout", "stat"); return { exitCode: 0, stdout: "", stderr: "" }; };
+  const mounts = { list: () => [{ target: dataDir, options: [], fsType: "nfs4", source: "nas:/", superOptions: [] }], isMountPoint: () => false, bind: () => undefined } as unknown as Mounts;
+  const deps = { dataDir, client, mounts, exec, hostIps: [], allocatable: () => ({}), tokens: {}, expander: { beforeUse: async () => undefined } } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
-  const setUp = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] });
-  await expect(setUp()).rejects.toThrow(`MountVolume.NewMounter initialization failed for volume "pv" : path "${dataDir}" does not answer`);
-  answers = true;
-  expect(await setUp()).toMatchObject({ isRemote: true, isMeasured: true });
-  expect(asked).toEqual([`stat ${dataDir}`, `stat ${dataDir}`]);
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] });
+  await expect(show()).rejects.toThrow(`MountVolume.NewMounter initialization failed for volume "pv" : path "${dataDir}" does not answer`);
+  isAway = false;
+  expect(await show()).toMatchObject({ isMeasured: true, isRemote: true });
 });
 
 test("why the directory behind a claim's volume is not there is told by the volume's name", async () => {

@@ -225,7 +225,7 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
 
 /** A directory, or a device: given as it is, or with the file system on it, which grows with it. A directory may be another machine's, as one of hostPath may. */
 async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
-  const { dataDir, exec, mounts, devices, expander } = deps;
+  const { dataDir, mounts, exec, devices, expander } = deps;
   const { claim, volume: { metadata: { name }, spec }, readOnly, block } = bound;
   const { path, fsType = "" } = spec.local!;
   const options = mountOptionsOf(bound.volume);
@@ -236,11 +236,13 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
     return { hostPath: path, readOnly, block, managed: false };
   }
   const growing = { pod, ...bound, grow: async () => { if ((await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
-  const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name), isRemote = isElsewhere(mounts.list(), path);
+  const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name);
+  const isRemote = isElsewhere(mounts.list(), path);
   if (mounts.isMountPoint(directory)) await expander.inUse(growing, signal);
   else {
-    if (isRemote && !(await doesAnswer(exec, path, { signal }))) throw new MountFailure("MountVolume.NewMounter initialization", name, new Error(`path "${path}" does not answer`));
-    const kind = await localKind(path).catch((cause: Error) => { throw new MountFailure("MountVolume.NewMounter initialization", name, cause); });
+    const failure = (cause: Error): MountFailure => new MountFailure("MountVolume.NewMounter initialization", name, cause);
+    if (isRemote && !(await doesAnswer(exec, path, { signal }))) throw failure(new Error(`path "${path}" does not answer`));
+    const kind = await localKind(path).catch((cause: Error) => { throw failure(cause); });
     await makeDirectory(directory, 0o750);
     if (kind === "directory") bindWith(mounts, path, directory, { readOnly, options });
     else await devices.show({ name, device: path, fsType, options, readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
@@ -252,7 +254,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
       throw error;
     }
   }
-  return { hostPath: directory, readOnly, managed: true, isMeasured: true, isRemote, claim: nameOf(claim) };
+  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim), isRemote };
 }
 
 /** What the volume's maker wants of its mount holds besides what the place has already. */
