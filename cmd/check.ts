@@ -8,7 +8,7 @@ import { StoreError } from "../storage/store.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { mendHere } from "./mend-datastore.ts";
-import { paths } from "./paths.ts";
+import { paths, withoutLinks } from "./paths.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle check [--repair [--force]] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
@@ -41,7 +41,7 @@ export async function check(argv: readonly string[]): Promise<number> {
     console.log("run again with --repair, or restore a snapshot");
     return 1;
   }
-  if (!force) return await mended(path, snapshotDir ?? snapshots);
+  if (!force) return await mended(withoutLinks(path), snapshotDir ?? snapshots);
   if (report.repair === "impossible") {
     console.log("this store cannot be repaired: restore a snapshot");
     return 1;

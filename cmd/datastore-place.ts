@@ -4,14 +4,16 @@
  *
  *   <data-dir>/server/datastore    the etcd this server is one of; absent: its objects are in its data directory
  */
+import { existsSync } from "node:fs";
 import { lstat, realpath, rm } from "node:fs/promises";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import { ifThere } from "../core/lifecycle/if-there.ts";
 import { writeDurably } from "../core/pki/durable-file.ts";
 import { isLevelStore } from "../storage/leveldb/leveldb.ts";
+import { finishedPath } from "../storage/replace.ts";
 import type { Store } from "../storage/store.ts";
 import { ConfigError } from "./config/config.ts";
-import type { Paths } from "./paths.ts";
+import { type Paths, withoutLinks } from "./paths.ts";
 import { SHARED_KEYS_PREFIX } from "./shared-keys.ts";
 
 type Place = Pick<Paths, "datastore" | "store">;
@@ -24,11 +26,12 @@ export async function refuseWithoutEtcd({ datastore }: Place): Promise<void> {
 }
 
 /**
- * Before the built-in store is opened. Its directory may be on another disk, mounted there or by a link: without that disk there is nothing in it. Whoever removes the directory wants a new store.
+ * Before the built-in store is opened. Its directory may be on another disk, mounted there or by a link: without that disk there is nothing in it. Whoever removes the directory wants a new store; one that
+ * is about to take its place is put there when it is opened.
  * `wasUsed`: this server has had one. Throws ConfigError.
  */
 export async function refuseVanishedStore({ store: path }: Pick<Place, "store">, wasUsed: boolean): Promise<void> {
-  if ((await ifThere(lstat(path))) === undefined) return;
+  if ((await ifThere(lstat(path))) === undefined || existsSync(finishedPath(withoutLinks(path)))) return;
   const there = await ifThere(realpath(path));
   if (there !== undefined && (!wasUsed || isLevelStore(there))) return;
   const place = there === undefined ? `${path} is a link to what is not there` : `there is nothing of this server's objects in ${path}${there === path ? "" : `, which is ${there}`}`;

@@ -13,6 +13,7 @@ import { ConfigError, fromFile } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { diskWatch } from "./disk-watch.ts";
 import { openMended } from "./mend-datastore.ts";
+import { withoutLinks } from "./paths.ts";
 import { keepReserve, openWithReserve } from "./reserve.ts";
 
 export interface Datastore {
@@ -47,14 +48,15 @@ const TLS_FLAGS = ["datastoreCafile", "datastoreCertfile", "datastoreKeyfile"] a
 /** As long as upstream's health check waits. */
 const HEALTH_MS = 2_000;
 
-export async function openDatastore({ settings, path, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
+export async function openDatastore({ settings, path: given, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
   const log = parentLog.with({ part: "store" });
   const { datastoreEndpoint } = settings;
   if (datastoreEndpoint === undefined) {
+    const path = withoutLinks(given); // another one that takes its place is on its disk
     for (const flag of TLS_FLAGS)
       if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
     const tells: Parameters<Datastore["onUnwritable"]>[0][] = [];
-    const reserve = (): void => void keepReserve(path).catch((error: unknown) => log.warn("no room could be kept back for a start on a full disk", { path, error }));
+    const reserve = (): void => void keepReserve(given).catch((error: unknown) => log.warn("no room could be kept back for a start on a full disk", { path, error }));
     const onRoom = (full: StoreError | undefined): void => {
       if (!full) {
         reserve();
@@ -69,7 +71,7 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
       for (const tell of tells) tell("DatastoreUnwritable", `The disk of the cluster's store (${path}) refuses what is written (${reason}): objects can be read, but not written or deleted until it takes it again`);
     };
     const disk = diskWatch({ path, clock, log, onRefused });
-    const { store, mended, behind } = await openWithReserve({ path, log, open: () => openMended({
+    const { store, mended, behind } = await openWithReserve({ path: given, log, open: () => openMended({
       path, snapshots, mends: settings.mendStore, clock, log, isVolatile,
       open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
     }) });

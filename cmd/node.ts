@@ -51,7 +51,7 @@ import type { ShutdownNotices } from "../node/kubelet/shutdown/shutdown.ts";
 import { localPathDirectories } from "../node/kubelet/volumes/local-path.ts";
 import { systemCgroups } from "../node/os/cgroup.ts";
 import { adjustOomScore } from "../node/os/oom-score.ts";
-import { exec } from "../node/os/exec.ts";
+import { exec, sparing } from "../node/os/exec.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
 import { sysctlKeeper } from "../node/os/sysctl.ts";
@@ -135,7 +135,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const agent = kubelet({
     settings: agentSettings,
-    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, serverMs: options.serverMs, random, log, events, metrics,
+    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec: sparing(exec), clock, serverMs: options.serverMs, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     certificateRequests: () => informers.of(POD_CERTIFICATE_REQUESTS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),

@@ -1,6 +1,6 @@
 /** Where things are in a data directory. */
-import { realpathSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
 import { ifThereSync } from "../core/lifecycle/if-there.ts";
 
 export function paths(dataDir: string) {
@@ -27,7 +27,10 @@ export function paths(dataDir: string) {
 
 export type Paths = ReturnType<typeof paths>;
 
-/** As the kernel calls it in its table of mounts: the data directory may be behind a link. What is not there yet is taken as it is written. */
+/** As the kernel calls it in its table of mounts: the data directory may be behind a link. What is not there yet is taken as it is written, or where a link says that it is. */
 export function withoutLinks(path: string): string {
-  return ifThereSync(() => realpathSync(path)) ?? (dirname(path) === path ? path : join(withoutLinks(dirname(path)), basename(path)));
+  const there = ifThereSync(() => realpathSync(path));
+  if (there !== undefined || dirname(path) === path) return there ?? path;
+  const parent = withoutLinks(dirname(path)), own = join(parent, basename(path));
+  return lstatSync(own, { throwIfNoEntry: false })?.isSymbolicLink() ? withoutLinks(resolve(parent, readlinkSync(own))) : own;
 }

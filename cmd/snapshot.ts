@@ -14,8 +14,8 @@ import { setNativeDirectory } from "./assets.ts";
 import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { withOwnAddresses } from "./config/ranges.ts";
-import { forgetEtcd } from "./datastore-place.ts";
-import { type Paths, paths as pathsIn } from "./paths.ts";
+import { forgetEtcd, refuseVanishedStore } from "./datastore-place.ts";
+import { type Paths, paths as pathsIn, withoutLinks } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
 import { KEYS_ROW } from "./snapshot-path.ts";
@@ -83,10 +83,11 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   if (count !== undefined && (!Number.isInteger(count) || count < 1)) throw new ConfigError(`--keep ${JSON.stringify(keep)}: must be a number, at least 1`);
   if (words.length > 1) throw new ConfigError("one FILE at a time");
   if (words[0] === undefined && !existsSync(server)) throw new ConfigError("there is no server on this machine: name a FILE to write to");
+  const cluster = connect(kubeconfig, "coracle-snapshot"); // before a name is taken, which would stay
   const file = words[0] === undefined ? await newSnapshotFile(directory, systemClock.nowMs()) : resolve(words[0]);
   if (existsSync(file)) throw new ConfigError(`${file}: is there already`);
   if (words[0] !== undefined && !existsSync(dirname(file))) throw new ConfigError(`${dirname(file)}: no such directory: make it first; if it is on another disk, is that mounted?`);
-  const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
+  const { rows, revision } = await saveBackup(cluster.download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
   console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
   if (count === undefined) return 0;
   for (const name of await pruneSnapshots(directory, count, words[0] === undefined ? file : undefined)) console.log(`${name} is deleted`);
@@ -131,15 +132,17 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const secrets = [...(token === undefined ? [] : [parseJoinToken(token.trim()).secret]), ...(given === undefined ? await formerSecrets(paths.token) : [])];
   const keys = keepKeys ? undefined : await planKeys({ paths, providerFile, sealed: find(KEYS_ROW) as SealedBundle | undefined, secrets, stamp: at, settings });
   setNativeDirectory(paths.native);
-  const aside = await freePath(`${paths.store}-before-${at}`);
-  const had = existsSync(paths.store);
-  const { rows, revision } = await restoreStore({ file, path: paths.store, clock: systemClock, aside }).catch((error: unknown) => {
+  await refuseVanishedStore(paths, false);
+  const store = withoutLinks(paths.store); // on its disk
+  const aside = await freePath(`${store}-before-${at}`);
+  const had = existsSync(store);
+  const { rows, revision } = await restoreStore({ file, path: store, clock: systemClock, aside }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
     throw error;
   });
   await keys?.apply();
   await forgetEtcd(paths);
-  console.log(`${paths.store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
+  console.log(`${store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
   if (had && existsSync(aside)) console.log(`the store of before is kept in ${aside}: remove it when all is well`);
   console.log(keys && keys.flags.length > 0 ? `start the server with ${keys.flags.join(" ")}, as the cluster had it` : "start the server");
   return 0;

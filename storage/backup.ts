@@ -23,7 +23,7 @@ import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
 import { freezeJson } from "./mvcc/freeze-json.ts";
-import { buildingPath, finishedPath, finishReplacing, replaceStore } from "./replace.ts";
+import { buildingPath, finishedPath, finishReplacing, refuseMounted, replaceStore } from "./replace.ts";
 import type { Revision, Row, Store, Value } from "./store.ts";
 
 const FORMAT = "coracle-store";
@@ -122,6 +122,7 @@ export interface RestoreOptions {
 
 /** Makes a store at `path` from a backup. One that is there is moved away once the new one is complete; throws "locked" if a server has it open. */
 export async function restoreStore({ file, path, clock, aside }: RestoreOptions): Promise<Backup> {
+  refuseMounted(path);
   if (!isLevelStore(path)) finishReplacing(path); // the one that was cut off may be all there is, and is kept as any other
   const before = isLevelStore(path);
   if (before && aside === undefined) throw storeError("unavailable", { path, reason: "there is a store already" });

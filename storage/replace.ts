@@ -6,10 +6,13 @@
  * Directories cannot be exchanged in one step: between the two renames there is no store at `path`, and whoever opens it next would make a new, empty one.
  * So opening finishes what was begun.
  */
-import { existsSync, renameSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
-import { syncDirectory } from "./disk.ts";
+import { existsSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { storeError, syncDirectory } from "./disk.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
+
+/** Of Linux: what is mounted where. */
+const MOUNTS = "/proc/self/mountinfo";
 
 /** Where it is made. */
 export function buildingPath(path: string): string {
@@ -24,6 +27,13 @@ export function copyPath(path: string): string {
 /** Where the new store is to be when it is complete. */
 export function finishedPath(path: string): string {
   return `${path}.finished`;
+}
+
+/** Before another store is made for the place of the one at `path`, which must be no link: where a disk is mounted at that very directory none can take it. Throws StoreError "unavailable". */
+export function refuseMounted(path: string): void {
+  const written = resolve(path).replace(/[ \t\n\\]/g, (mark) => `\\${mark.charCodeAt(0).toString(8).padStart(3, "0")}`); // as the kernel writes it
+  if (!existsSync(MOUNTS) || !readFileSync(MOUNTS, "utf8").split("\n").some((line) => line.split(" ")[4] === written)) return;
+  throw storeError("unavailable", { path, reason: "a disk is mounted at this very directory: no other store can take its place", remedy: "mount the disk elsewhere, with the store in a directory on it, and make a link to that here" });
 }
 
 /** The store at finishedPath(path) becomes the one at `path`. One that is there is moved to `aside`, which must be free. */

@@ -33,7 +33,7 @@ test("flags beat variables, variables beat the file; a + key adds", () => {
 
 test("a key and the same with a + stand beside each other", () => {
   const sans = (...argv: string[]) => loadSettings("server", { ...nothing, argv, readFile: () => "tls-san: [a]\ntls-san+: [b]\n" }).tlsSan;
-  expect([sans(), sans("--tls-san", "c")]).toEqual([["b", "a"], ["b", "c"]]);
+  expect([sans(), sans("--tls-san", "c")]).toEqual([["a", "b"], ["b", "c"]]);
 });
 
 test("values of the file are taken as they are written; a key without one says nothing", () => {

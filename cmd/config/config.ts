@@ -35,9 +35,10 @@ export function loadSettings(command: "server" | "agent" | "simulate", { argv, e
 
   const settings: Record<string, unknown> = {};
   for (const flag of FLAGS as readonly Flag[]) {
-    const { values, added = [] } = fromFile.get(flag.name) ?? {};
-    const chosen = fromArgs.get(flag.name) ?? fromEnv.get(flag.name) ?? values;
-    settings[camelCase(flag.name)] = convert(flag, added.length > 0 ? [...added, ...(chosen ?? [])] : chosen);
+    const { values, added } = fromFile.get(flag.name) ?? {};
+    const given = fromArgs.get(flag.name) ?? fromEnv.get(flag.name);
+    const all = given === undefined ? [values, added] : [added, given]; // of settings that are said twice the last counts: what is added to the file's own, and what is given to all of the file's
+    settings[camelCase(flag.name)] = convert(flag, all.every((some) => some === undefined) ? undefined : all.flatMap((some) => some ?? []));
   }
   const all = Object.freeze(settings) as unknown as Settings;
   for (const part of all.disable) if (!PARTS.includes(part as (typeof PARTS)[number])) throw new ConfigError(`--disable: ${JSON.stringify(part)} is no part of it; there are ${PARTS.join(", ")}`);

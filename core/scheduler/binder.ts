@@ -193,7 +193,7 @@ export class Binder {
 
   /** `isGone`: the pod does not exist any more. Another of its name is none of this one's business. */
   async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, isNominated, signal }: Binding, error: Error, isGone: boolean): Promise<void> {
-    const { deps: { clock, log }, snapshot, volumes, claims, queue, metrics } = this.#parts;
+    const { deps: { clock, log, informers }, snapshot, volumes, claims, queue, metrics } = this.#parts;
     const unreserveMs = clock.uptimeMs();
     snapshot.forget(pod);
     if (reservation) volumes.takeBack(reservation);
@@ -202,13 +202,13 @@ export class Binder {
     this.#parts.changed({ of: "placed pod", object: pod, deleted: true });
     if (signal.aborted) return;
     const isAnother = this.#parts.isReplaced(attempt);
-    if (isGone || isAnother) {
+    if (isGone || isAnother || !informers.of(PODS).get(attempt.key)) {
       metrics.attempt("error", profile.schedulerName, clock.uptimeMs() - startMs);
       if (!isAnother) this.#parts.tellUnscheduled(pod, profile, error.message);
       return;
     }
     log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
-    queue.fail(attempt, "error");
+    queue.bringBack(attempt);
     await this.#parts.tellError({ pod: isNominated ? { ...pod, status: { ...pod.status, nominatedNodeName: node } } : pod, profile, startMs, signal }, error.message);
   }
 }

@@ -2,9 +2,11 @@
 import { expect, test } from "vitest";
 import type { PersistentVolume, PodSpec } from "../api/gen/core.v1.ts";
 import type { ResourceClaim } from "../api/gen/resource.v1.ts";
-import type { CSINode, CSIStorageCapacity } from "../api/gen/storage.v1.ts";
+import type { CSIDriver, CSINode, CSIStorageCapacity } from "../api/gen/storage.v1.ts";
 import { node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import type { ClusterChange } from "./changes.ts";
+import { nodeAffinity } from "./filters/node.ts";
+import { podTopologySpread } from "./filters/pod-topology-spread.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 
 const cluster = schedulingCluster({ objects: [stored("resource.k8s.io/v1", "ResourceClaim", "default/own")] });
@@ -94,6 +96,8 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["InterPodAffinity", apart, "a node gets the topology", became(node("n"), node("n", { labels: { zone: "a" } })), false],
   ["InterPodAffinity", apart, "a node loses the topology", became(node("n", { labels: { zone: "a" } }), node("n")), true],
   ["InterPodAffinity", {}, "a node, for a pod that others repel", added(node("n")), true],
+  ["InterPodAffinity", near, "a node goes: who was on it is nowhere", { of: "node", object: node("n"), deleted: true }, true],
+  ["InterPodAffinity", { ...near, ...web }, "the companion goes, and it is the first of its series", gone(web), true],
   ["InterPodAffinity", near, "another namespace", { of: "namespace", object: stored("v1", "Namespace", "other"), deleted: false }, false],
   ["InterPodAffinity", near, "its namespace", { of: "namespace", object: stored("v1", "Namespace", "default"), deleted: false }, true],
   ["InterPodAffinity", { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, namespaceSelector: {} }] } } }, "another namespace, for one who looks into all", { of: "namespace", object: stored("v1", "Namespace", "other"), deleted: false }, true],
@@ -111,6 +115,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["VolumeBinding", mounts, "another claim", claim("d"), false],
   ["VolumeBinding", mounts, "a volume", volume, true],
   ["VolumeBinding", mounts, "a pod that goes", gone(), false],
+  ["VolumeRestrictions", mounts, "a node goes: who was on it uses nothing", { of: "node", object: node("n"), deleted: true }, true],
   ["VolumeRestrictions", mounts, "a pod that goes", gone(), false],
   ["VolumeRestrictions", mounts, "a pod with the claim goes", gone(mounts), true],
   ["VolumeRestrictions", mounts, "its claim", claim("c"), true],
@@ -121,6 +126,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeVolumeLimits", {}, "an attachment that goes, for a pod without claims", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, false],
   ["VolumeRestrictions", disk, "a pod with the disk goes", gone(disk), true],
   ["VolumeRestrictions", mounts, "a volume", volume, false],
+  ["NodeVolumeLimits", { volumes: [{ name: "v", ephemeral: {} }] }, "an attachment that goes, for a pod whose volume is made for it", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "a pod with volumes goes", gone(mounts), true],
   ["NodeVolumeLimits", mounts, "a pod without goes", gone(), false],
@@ -128,6 +134,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["VolumeBinding", mounts, "a driver's node that attaches more", { of: "CSI node", object: csiNode(2), old: csiNode(1), deleted: false }, false],
   ["NodeVolumeLimits", mounts, "a driver's node that attaches more", { of: "CSI node", object: csiNode(2), old: csiNode(1), deleted: false }, true],
   ["NodeVolumeLimits", mounts, "a driver's node that attaches no more", { of: "CSI node", object: csiNode(1), old: csiNode(1), deleted: false }, false],
+  ["VolumeBinding", mounts, "a driver goes that told what room there was", { of: "CSI driver", object: stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "d", { spec: { storageCapacity: true } } as never), deleted: true }, true],
   ["VolumeBinding", mounts, "more room", { of: "storage capacity", object: room("2Gi"), old: room("1Gi"), deleted: false }, true],
   ["VolumeBinding", mounts, "less room", { of: "storage capacity", object: room("1Gi"), old: room("2Gi"), deleted: false }, false],
   ["VolumeZone", mounts, "a volume", volume, true],
@@ -147,3 +154,23 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   expect(DEFAULT_PROFILE.filters.find(({ name }) => name === filter)!.mayHelp(pod("p", wants), change, cluster)).toBe(helps);
 });
 
+
+test("what a profile asks of nodes for all its pods brings those back that ask for nothing themselves", () => {
+  const { mayHelp } = nodeAffinity({ addedAffinity: { nodeSelectorTerms: [{ matchExpressions: [{ key: "pool", operator: "In", values: ["a"] }] }] } });
+  const [other, ours] = [node("n"), node("n", { labels: { pool: "a" } })];
+  expect([became(other, ours), became(ours, other), became(ours, node("n", { labels: { pool: "a", x: "y" } }))].map((change) => mayHelp(pod("p"), change, cluster))).toEqual([true, false, false]);
+});
+
+test("who keeps a pod off that has terms of its own does so in topologies of their own", () => {
+  const owned = schedulingCluster({ nodes: [node("m")], placed: [[pod("x", { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, topologyKey: "rack" }] } } }), "m"]] });
+  const filter = DEFAULT_PROFILE.filters.find(({ name }) => name === "InterPodAffinity")!;
+  const moved = became(node("n", { labels: { zone: "a", rack: "1" } }), node("n", { labels: { zone: "a", rack: "2" } }));
+  expect([{ ...near, ...web }, near].map((wants) => filter.mayHelp(pod("p", wants), moved, owned))).toEqual([true, false]);
+});
+
+test("a pod that no service selects any more is not spread by default", () => {
+  const served = schedulingCluster({ objects: [stored("v1", "Service", "default/s", { spec: { selector: web.labels } })] });
+  const { mayHelp } = podTopologySpread({ system: false, constraints: [{ topologyKey: "zone", whenUnsatisfiable: "DoNotSchedule", maxSkew: 1 }] });
+  const change = (after: Parameters<typeof pod>[1]): ClusterChange => ({ of: "pod", object: pod("p", after), old: pod("p", web), deleted: false });
+  expect([{}, { labels: { ...web.labels, x: "y" } }].map((after) => mayHelp(pod("p", after), change(after), served))).toEqual([true, false]);
+});

@@ -115,6 +115,13 @@ test("a container that asks for nothing counts for a little beside one that asks
   expect(cluster.nodes()[0]!.assumed).toEqual({ cpu: 600, memory: 201 * 1024 ** 2 });
 });
 
+test("a container that will not get where it is what it wants counts as one that asks for nothing", () => {
+  const containerStatuses = [{ name: "a", resources: { requests: {} } }], conditions = [{ type: "PodResizePending", status: "True", reason: "Infeasible" }];
+  const growing = stored<Pod>("v1", "Pod", "default/growing", { metadata: {}, spec: { containers: [{ name: "a", resources: { requests: { cpu: "2", memory: "1Gi" } } }] }, status: { containerStatuses, conditions } } as never);
+  const cluster = schedulingCluster({ nodes: [node("n")], placed: [[growing, "n"]] });
+  expect(cluster.nodes()[0]!.assumed).toEqual({ cpu: 100, memory: 200 * 1024 ** 2 });
+});
+
 test("a container that asks for nothing does not count in a pod that asks for something as a whole, where another container asks", () => {
   const spec = { resources: { requests: { cpu: "2" } }, containers: [{ name: "a" }, { name: "b", resources: { requests: { memory: "1Mi" } } }] };
   const cluster = schedulingCluster({ nodes: [node("n")], placed: [[stored<Pod>("v1", "Pod", "default/two", { metadata: {}, spec } as never), "n"]] });

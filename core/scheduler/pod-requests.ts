@@ -83,9 +83,10 @@ const DEFAULT_MEMORY_BYTES = 200 * 1024 * 1024;
 
 /** What scores think a pod takes. `requests`: of the pod. Source: pkg/scheduler/framework/types.go CalculateResource, pkg/scheduler/util/pod_resources.go */
 export function assumedRequests(pod: Readonly<Pod>, requests: Requests): { readonly cpu: number; readonly memory: number } {
-  const { spec } = pod;
+  const { spec, status } = pod;
   const isWhole = Object.keys(spec.resources?.requests ?? {}).length > 0; // then its containers are taken to ask for nothing only where all of them say nothing
-  const lacks = (name: string): boolean => (isWhole ? requests[name] === undefined : [...spec.containers, ...(spec.initContainers ?? [])].some(({ resources }) => resources?.requests?.[name] === undefined));
+  const isDenied = spec.nodeName !== undefined && isResizeInfeasible(status); // then they may have nothing of what they ask for
+  const lacks = (name: string): boolean => (isWhole ? requests[name] === undefined : isDenied || [...spec.containers, ...(spec.initContainers ?? [])].some(({ resources }) => resources?.requests?.[name] === undefined));
   const missing = { ...(lacks("cpu") ? { cpu: DEFAULT_MILLI_CPU } : {}), ...(lacks("memory") ? { memory: DEFAULT_MEMORY_BYTES } : {}) };
   const { cpu = 0, memory = 0 } = missing.cpu === undefined && missing.memory === undefined ? requests : podRequests(pod, missing);
   return { cpu, memory };

@@ -88,6 +88,30 @@ test("what happens before the last of those that are to go for a pod is told so 
   expect(queue.sizes()).toMatchObject({ unschedulable: 1, backoff: 0 });
 });
 
+test("a pod that is deleted while it is tried does not come back, whatever came of it", async () => {
+  for (const came of ["error", "group", new Set(["node"])] as const) {
+    const { queue, take } = setUp();
+    queue.add(pod("p"));
+    const attempt = await take();
+    queue.remove(attempt.key);
+    queue.fail(attempt, came);
+    expect(queue.sizes()).toEqual({ active: 0, backoff: 0, unschedulable: 0, gated: 0 });
+  }
+});
+
+test("what was done with and has come to nothing backs off as after an error, unless another of its name has come", async () => {
+  const { queue, take } = setUp();
+  queue.add(pod("p"));
+  const attempt = await take();
+  queue.done(attempt);
+  queue.bringBack(attempt);
+  expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
+  queue.done(attempt);
+  queue.add(pod("p", { metadata: { uid: "another" } }));
+  queue.bringBack(attempt);
+  expect(queue.sizes()).toMatchObject({ active: 1, backoff: 0 });
+});
+
 test("after an error it backs off, longer each time; otherwise it is tried early when nothing else is", async () => {
   const { clock, queue, take, fail } = setUp();
   queue.add(pod("p"));

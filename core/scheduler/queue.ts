@@ -232,10 +232,7 @@ export class SchedulingQueue {
     const missed = this.#changes.filter(({ at }) => at >= seen);
     const lost = this.#changeCount - seen > missed.length;
     this.#land(entry);
-    if (known === undefined) {
-      if (rejectedBy !== "error") return; // deleted meanwhile
-      this.#entries.set(entry.key, entry);
-    }
+    if (known === undefined) return; // deleted meanwhile
     entry.sinceMs = clock.uptimeMs();
     entry.isFlushed = false;
     entry.isNodeless = typeof rejectedBy !== "string" && rejectedBy.size === 0;
@@ -253,6 +250,12 @@ export class SchedulingQueue {
     this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
     this.#unschedulable.set(entry.key, entry);
     if (!this.#closed) this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
+  }
+
+  /** What was `done` with, of a pod that is still there, has come to nothing: as after an "error". */
+  bringBack(attempt: Attempt): void {
+    if (!this.#entries.has(attempt.key)) this.#entries.set(attempt.key, attempt as Entry);
+    this.fail(attempt, "error");
   }
 
   /** What has happened so far is no reason to try it again. */

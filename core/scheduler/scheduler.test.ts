@@ -422,6 +422,26 @@ test("the place of a pod that is deleted while it is being bound is free at once
   }, { extenders: [stuck] });
 });
 
+test("a pod that is gone when binding it has failed does not wait for its claims from then on", () => {
+  let gone = async (): Promise<void> => {};
+  const late: Partial<Extender> = { name: "x", binds: true, ignorable: false, isInterestedIn: () => true, async bind() { await gone(); throw new Error("too late"); } };
+  return withScheduler(async ({ client, call, node, pod, metrics }) => {
+    gone = async () => {
+      await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
+      await client.resource(RESOURCE_CLAIMS).delete({ metadata: { name: "one", namespace: "default" } }, {}, call);
+      await untilHeard(metrics, "UnschedulablePodDelete");
+    };
+    await node("a");
+    const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
+    await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
+    await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
+    await made(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
+    await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] });
+    await untilCounted(metrics);
+    expect(metrics()).toContain('scheduler_pending_pods{queue="gated"} 0\n');
+  }, { extenders: [late] });
+});
+
 test("a pod that is gone when extenders have said who is to make room keeps nobody off the node", () => {
   let remove = async (): Promise<void> => {};
   const slow: Partial<Extender> = {

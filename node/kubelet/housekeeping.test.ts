@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { mayBeEnded } from "./housekeeping.ts";
+import { isActive } from "./housekeeping.ts";
 
 test.each([
   ["running", "Running", true],
@@ -7,8 +7,9 @@ test.each([
   ["running", undefined, true],
   ["running", "Succeeded", false], // after a restart of the kubelet, before its first look at the pod
   ["running", "Failed", false],
-  ["terminating", "Running", false],
+  ["terminating", "Running", true],
+  ["terminating", "Failed", true], // as somebody else says
   ["terminated", "Running", false],
 ] as const)("a pod whose worker is %s and whose phase is %s is evicted or shut down: %s", (stage, phase, is) => {
-  expect(mayBeEnded({ stage, pod: { metadata: { name: "web", namespace: "default" }, ...(phase ? { status: { phase } } : {}) } as Parameters<typeof mayBeEnded>[0]["pod"] })).toBe(is);
+  expect(isActive({ stage, pod: { metadata: { name: "web", namespace: "default" }, ...(phase ? { status: { phase } } : {}) } as Parameters<typeof isActive>[0]["pod"] })).toBe(is);
 });

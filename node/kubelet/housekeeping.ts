@@ -64,7 +64,7 @@ export interface Housekeeping {
 
 export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
   const reference = nodeReference(settings.nodeName);
-  const running = (): PodWorker[] => [...manager.workers()].filter(mayBeEnded);
+  const active = (): PodWorker[] => [...manager.workers()].filter(isActive);
   const tellAbnormal = (volume: VolumeFigures, message: string): void => {
     const pod = manager.worker(volume.podUid)?.pod;
     if (pod) for (const name of namesInPod(pod, volume)) events.event(podReference(pod), "Warning", "VolumeConditionAbnormal", `Volume ${name}: ${message}`);
@@ -92,12 +92,12 @@ export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups
   }).catch((error: unknown) => { if (!signal.aborted) log.warn("what is noted of images is not tidied up, next try in one period", { error }); }));
   const images = imageGc({ cri, disk: stats.imageDisk, mounted: () => mountedImages(manager.workers()), clock, log, events, node: reference, onLooked: tidyRecords, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
-    stats, machine, settings: settings.eviction, clock, log, events, metrics, podsMemory, onPressure: onNode, pods: running,
+    stats, machine, settings: settings.eviction, clock, log, events, metrics, podsMemory, onPressure: onNode, pods: () => active().filter(({ hasFailed }) => !hasFailed), // of one that it has ended no more is to be had
     reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
   });
   if (!shutdownNotices && shutdownLevels(settings.shutdown).length > 0) log.error("nobody tells this kubelet that the machine goes down: its pods are not waited for, whatever shutdownGracePeriod says");
   const shutdown = shutdownNotices && gracefulShutdown({
-    settings: settings.shutdown, notices: shutdownNotices, pods: running, clock, log, metrics, events, node: reference,
+    settings: settings.shutdown, notices: shutdownNotices, pods: active, clock, log, metrics, events, node: reference,
     stateFile: join(settings.dataDir, "graceful_node_shutdown_state"), onChange: onNode,
   });
   const rotation = logRotation({ cri, clock, log, running: () => manager.runningLogs(), bytesMax: settings.containerLogMaxBytes, filesMax: settings.containerLogMaxFiles, workers: settings.containerLogWorkers, periodMs: settings.containerLogMs });
@@ -109,9 +109,12 @@ export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups
   };
 }
 
-/** A pod that had ended before this kubelet started has the stage of one that runs until it was looked at, which may take long on a full disk: it has nothing to give (GetActivePods of pkg/kubelet/kubelet_pods.go). */
-export function mayBeEnded({ stage, pod }: Pick<PodWorker, "stage" | "pod">): boolean {
-  return stage === "running" && !isTerminalPhase(pod.status?.phase);
+/**
+ * Something of it may run: of one that is being ended already, too, which may have longer for it than there is now. A pod that had ended before this kubelet started has the stage of one that runs until
+ * it was looked at, which may take long on a full disk: it has nothing to give. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (GetActivePods)
+ */
+export function isActive({ stage, pod }: Pick<PodWorker, "stage" | "pod">): boolean {
+  return stage === "terminating" || (stage === "running" && !isTerminalPhase(pod.status?.phase));
 }
 
 function mountedVolumes(workers: Iterable<PodWorker>): MountedVolume[] {

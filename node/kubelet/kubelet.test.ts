@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -339,10 +339,22 @@ test("the image of a volume is the pod's, and the container says that it is not 
 test("the id of a container says whose it is", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
-  const call: typeof runtime.call = async (method, ...rest) => method === "RuntimeService/Version" ? { runtime_name: "cri-o", runtime_version: "1.36.0" } as never : await runtime.call(method, ...rest);
+  let isSilent = false;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/Version" && isSilent) throw new CriError({ method, code: "Unavailable", detail: "soon" });
+    return method === "RuntimeService/Version" ? { runtime_name: "cri-o", runtime_version: "1.36.0" } as never : await runtime.call(method, ...rest);
+  };
   await using node = await startNode({}, { cri: { ...runtime, call } });
-  await node.create("web", {});
+  await node.create("web", {}, [{ readinessProbe: { exec: { command: ["true"] }, periodSeconds: 1 } }]);
   await node.until("web", isReady);
+  await node.stopKubelet();
+  isSilent = true; // to a kubelet that begins anew, for a while
+  const done = runtime.calls.length, told: string[] = [];
+  node.api.fail = ({ method, path, body }) => void (method === "PATCH" && path.includes("/pods/") && told.push(JSON.stringify(body)));
+  node.startKubelet();
+  await eventually(() => runtime.calls.length, (calls) => calls > done);
+  expect(told).toEqual([]);
+  isSilent = false;
   runtime.exit("c0", 1);
   const status = first(await node.until("web", (now) => first(now)?.restartCount === 1 && isReady(now)));
   expect([status?.containerID, status?.lastState?.terminated?.containerID]).toEqual([expect.stringMatching(/^cri-o:\/\/./), expect.stringMatching(/^cri-o:\/\/./)]);
@@ -919,6 +931,36 @@ test("a pod that ends for the machine and is deleted has the shorter of the two 
   expect(asked).toEqual([expect.toSatisfy((seconds: number) => seconds <= 20_000 && seconds > 19_000), expect.toSatisfy((seconds: number) => seconds <= 6_000 && seconds > 2)]);
 });
 
+test("a machine that goes down waits for pods that are being ended already, and no longer than for others", async () => {
+  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const asked: number[] = [];
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/StopContainer") {
+      const { timeout } = request as { timeout: number };
+      asked.push(timeout);
+      if (timeout > 10_000) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+    }
+    return await runtime.call(method, request, options);
+  };
+  const left: string[][] = [];
+  await using node = await startNode({ shutdown: { graceMs: 9_000_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); left.push(runtime.running()); await aborted(signal); } } });
+  await node.create("goes", { terminationGracePeriodSeconds: 20_000 });
+  await node.create("late", { terminationGracePeriodSeconds: 30_000 }, [{ name: "work" }]);
+  for (const name of ["goes", "late"]) await node.until(name, isReady);
+  await node.delete("goes");
+  await node.api.client.resource(PODS).patch({ metadata: { name: "late", namespace: "d" } }, "application/merge-patch+json", { spec: { activeDeadlineSeconds: 1 } }, { signal: new AbortController().signal });
+  await eventually(() => asked.length, (times) => times === 2);
+  node.api.fail = ({ method }) => (method === "PATCH" ? new Error("the API server is away") : undefined); // it was the first to go down
+  goDown();
+  expect(await eventually(() => left, (times) => times.length > 0)).toEqual([[]]);
+  node.api.fail = undefined;
+  expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "DeadlineExceeded" }); // for which it was ended first
+  await node.until("goes", (gone) => gone === undefined);
+  expect(asked.slice(2)).toEqual(Array.from({ length: 2 }, () => expect.toSatisfy((seconds: number) => seconds <= 9_000 && seconds > 2)));
+});
+
 test("where nobody tells that the machine goes down, a grace period for that is told to have no effect, and the node starts", async () => {
   const errors: string[] = [];
   const log = { ...silentLog, error: (message: string) => void errors.push(message) };
@@ -982,6 +1024,23 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   expect(node.cri.calls.slice(done).filter((call) => call.endsWith("c0") && !call.startsWith("ExecSync"))).toEqual([]);
   expect(node.status("stays")).toEqual(before);
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
+});
+
+test("a pod that was not ready is not told to be when the kubelet begins anew, while its probes have not said so", async () => {
+  await using node = await startNode();
+  node.cri.exec = (_, [command = ""]) => (command === "no" ? 1 : 0);
+  const probe = { exec: { command: ["no"] }, periodSeconds: 1, failureThreshold: 1_000_000 };
+  await node.create("unready", {}, [{ readinessProbe: probe }]);
+  await node.create("unstarted", {}, [{ name: "slow", startupProbe: probe }]);
+  await node.until("unready", (status) => first(status)?.started === true);
+  await node.until("unstarted", (status) => first(status)?.state?.running !== undefined);
+  await node.stopKubelet();
+  const done = node.cri.calls.length, told: string[] = [];
+  node.api.fail = ({ method, path, body }) => void (method === "PATCH" && path.includes("/pods/") && told.push(JSON.stringify(body)));
+  node.startKubelet();
+  for (const name of ["c0", "slow"]) await eventually(() => node.cri.calls.slice(done).filter((call) => call === `ExecSync ${name} no`), (calls) => calls.length > 2);
+  expect(told.filter((text) => /"(ready|started)":true/.test(text))).toEqual([]);
+  expect(["unready", "unstarted"].map((name) => [first(node.status(name))?.started, isReady(node.status(name))])).toEqual([[true, false], [false, false]]);
 });
 
 test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes and devices they had", async () => {
@@ -1246,6 +1305,32 @@ test("a manifest in a directory runs without an API server, and is mirrored when
   rmSync(join(dataDir, "manifests/proxy.yaml"));
   await eventually(mirror, (pod) => pod === undefined);
   await eventually(() => node.cri.running(), (names) => names.length === 0);
+});
+
+test("where manifests cannot be read as the kubelet begins anew, their pods run on, and so do their mirrors, until it is known that there are none", async () => {
+  const [manifests, aside] = [join(dataDir, "manifests"), join(dataDir, "aside")];
+  writeFileSync(join(manifests, "proxy.yaml"), `apiVersion: v1\nkind: Pod\nmetadata: {name: proxy, namespace: d}\nspec:\n  containers: [{name: main, image: "busybox:1"}]\n`);
+  await using node = await startNode();
+  const uid = (await node.until("proxy-n1", isReady)) && node.api.all<Pod>(PODS)[0]?.metadata.uid;
+  await node.stopKubelet();
+  renameSync(manifests, aside);
+  symlinkSync(manifests, manifests); // which the kernel does not follow for ever
+  const done = node.cri.calls.length;
+  node.startKubelet();
+  await node.create("web", {});
+  await node.until("web", isReady);
+  await Bun.sleep(100);
+  rmSync(manifests);
+  renameSync(aside, manifests);
+  await eventually(() => node.kubelet.pods().map(({ metadata }) => metadata.name).toSorted(), (names) => names.join() === "proxy-n1,web");
+  await node.create("web2", {}, [{ name: "c2" }]);
+  await node.until("web2", isReady);
+  expect(node.cri.calls.slice(done).filter((call) => call.startsWith("Stop") || call.endsWith(" main"))).toEqual([]);
+  expect(node.api.all<Pod>(PODS).find(({ metadata }) => metadata.name === "proxy-n1")?.metadata.uid).toBe(uid);
+  await node.stopKubelet();
+  rmSync(join(manifests, "proxy.yaml"));
+  node.startKubelet();
+  await eventually(() => node.cri.running().toSorted(), (names) => names.join() === "c0,c2");
 });
 
 test("a manifest that says who its pod is changes that pod; the mirror of one that ends is there until it has", async () => {

@@ -123,7 +123,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   });
   const manager: PodManager = new PodManager({
-    shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups, declares: node.declares,
+    shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, hasManifests: settings.staticPodDir !== "", cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups, declares: node.declares,
     worker: {
       context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), comesAgain: (uid) => manager.isStatic(uid),
       onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish),

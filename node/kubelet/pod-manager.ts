@@ -37,6 +37,8 @@ const END_WAIT_MS = 20_000;
 
 interface Deps {
   readonly mirrors: MirrorPods;
+  /** There is a place for manifests: until it is known what stands there (setStatic), nothing is ended for not standing there. */
+  readonly hasManifests: boolean;
   readonly clock: Clock;
   readonly pods: Informer<Pod>;
   readonly worker: WorkerDeps;
@@ -61,9 +63,11 @@ export class PodManager {
   #isListed = false;
   #started = false;
   #static: readonly Pod[] = [];
+  #knowsStatic: boolean;
 
   constructor(deps: Deps) {
     this.#deps = deps;
+    this.#knowsStatic = !deps.hasManifests;
   }
 
   worker(uid: string): PodWorker | undefined { return this.#workers.get(uid); }
@@ -122,7 +126,10 @@ export class PodManager {
   /** All pods of manifests on this machine. */
   setStatic(pods: readonly Pod[]): void {
     this.#static = pods;
+    const isFirst = !this.#knowsStatic;
+    this.#knowsStatic = true;
     this.#reconcileStatic();
+    if (isFirst && this.#started) void this.#sweep();
   }
 
   /** A manifest says that it is to run. */
@@ -144,7 +151,7 @@ export class PodManager {
   }
 
   async #reconcileMirrors(): Promise<void> {
-    if (!this.#started) return;
+    if (!this.#started || !this.#knowsStatic) return;
     const ending = [...this.#workers.values()].filter((worker) => worker.isGone && isStaticPod(worker.pod)).map(({ pod }) => keyOf(pod));
     await this.#deps.mirrors.reconcile(this.#static, new Set(ending));
     for (const worker of this.#workers.values()) if (isStaticPod(worker.pod)) worker.publish();
@@ -329,6 +336,7 @@ export class PodManager {
   #isThere(uid: string): boolean { return this.#workers.has(uid) || this.#inRuntime.has(uid); }
 
   async #sweep(): Promise<void> {
+    if (!this.#knowsStatic) return;
     const { cri, signal, log, worker } = this.#deps;
     await sweepLeftovers([...this.#inRuntime.keys()], {
       context: worker.context, cri, log, signal, isCaredFor: (uid) => this.#workers.has(uid), isThere: (uid) => this.#isThere(uid),

@@ -30,13 +30,14 @@ export class PodReport {
   readonly waiting = new Map<string, WaitingReason>();
   readonly #messages = new Map<string, string>(); // of ended containers, by id
   #newest: PodStatus | undefined; // with its end, told or not
-  #runtimeName: string | undefined; // as it has called itself last
+  #runtimeName: string | undefined; // as it has called itself last, perhaps before this kubelet started
   /** When it was first seen, until it has run. */
   #pendingMs: number | undefined;
 
   constructor(pod: Pod, deps: Pick<WorkerDeps, "context" | "statuses" | "probes" | "kubeletStartedMs">) {
     this.#uid = pod.metadata.uid;
     this.#deps = deps;
+    this.#runtimeName = runtimeToldOf(pod);
     if ((pod.status?.phase ?? "Pending") === "Pending") this.#pendingMs = deps.context.clock.uptimeMs();
   }
 
@@ -77,4 +78,9 @@ export class PodReport {
     }
     for (const { name, started, ready, state } of [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])]) if (started && !ready && state?.running) probes.trigger(this.#uid, name);
   }
+}
+
+/** Whose containers were told of: a runtime that does not say yet what it is called is no other, and its containers are none. */
+function runtimeToldOf({ status }: Pod): string | undefined {
+  return [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].flatMap(({ containerID = "" }) => /^(.+?):\/\//.exec(containerID)?.[1] ?? [])[0];
 }

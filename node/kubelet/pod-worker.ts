@@ -108,6 +108,8 @@ export class PodWorker {
   get isGone(): boolean { return this.#removed; }
   /** Never taken in. */
   get isRefused(): boolean { return this.#failure?.refused ?? false; }
+  /** The kubelet has given it up. */
+  get hasFailed(): boolean { return this.#failure !== undefined; }
   get runtime(): RuntimePod { return this.#runtime; }
   /** By name, once they are there. */
   get volumes(): ReadonlyMap<string, ReadyVolume> { return this.#volumes ?? NO_VOLUMES; }
@@ -135,12 +137,11 @@ export class PodWorker {
     this.wake();
   }
 
-  /** The kubelet gives the pod up. */
+  /** The kubelet gives the pod up. Why it did first is told; who comes later may be in more of a hurry. */
   fail(failure: PodFailure, graceSeconds?: number): void {
-    if (this.#failure) return;
-    this.#failure = failure;
-    this.#graceSeconds = graceSeconds;
-    if (!failure.refused) this.#tellIfLate(asDouble(graceSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 0));
+    if (graceSeconds !== undefined) this.#graceSeconds = Math.min(graceSeconds, this.#graceSeconds ?? graceSeconds);
+    if (!this.#failure && !failure.refused) this.#tellIfLate(asDouble(graceSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 0));
+    this.#failure ??= failure;
     this.#hurry();
     this.wake();
   }
@@ -374,7 +375,7 @@ export class PodWorker {
       this.fail(failure);
       return undefined;
     }
-    await claims?.prepare(pod, signal);
+    await claims?.prepare(pod, { anew: !this.#runtime.sandboxes.some(({ ready }) => ready), signal });
     try {
       this.#volumes = await volumes.prepare(pod, signal);
       return Number.POSITIVE_INFINITY;
@@ -453,15 +454,12 @@ export class PodWorker {
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     await context.userNamespaces.release(this.uid);
     context.objects.release(this.uid);
-    if (stays) {
-      this.#isReclaimed = true;
-      return context.settings.syncMs; // who deletes it meanwhile wakes us
-    }
+    this.#isReclaimed = true; // whatever the API server is to be told still
+    if (stays) return context.settings.syncMs; // who deletes it meanwhile wakes us
     if (!this.#removed && isDeleting(this.#pod)) {
       await statuses.written(this.uid);
       await this.#deps.deleteObject(this.#pod, signal);
     }
-    this.#isReclaimed = true;
     if (!this.#removed && !this.#isEvicted()) return context.settings.syncMs; // until its object is gone its logs stay
     if (!comesAgain) {
       await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);

@@ -31,11 +31,14 @@ export type ExecErrorCode = "not-found" | "failed" | "killed" | "timeout" | "abo
 export class ExecError extends Error {
   readonly code: ExecErrorCode;
   readonly result: ExecResult | undefined;
-  constructor(code: ExecErrorCode, message: string, { result, cause }: { result?: ExecResult; cause?: unknown } = {}) {
+  /** The end of a program that could not be ended. */
+  readonly left: Promise<void> | undefined;
+  constructor(code: ExecErrorCode, message: string, { result, cause, left }: { result?: ExecResult; cause?: unknown; left?: Promise<void> | undefined } = {}) {
     super(message, { cause });
     this.name = "ExecError";
     this.code = code;
     this.result = result;
+    this.left = left;
   }
 }
 
@@ -43,6 +46,8 @@ export type Exec = (command: string, args: readonly string[], options?: ExecOpti
 
 /** Longer than any tool we run needs on a loaded single-core machine, shorter than what a sync loop may hang. */
 const EXEC_TIMEOUT_MS = 120_000;
+/** What is still there so long after it was killed waits in the kernel, for a disk or a server that does not answer: it ends when that does, and nobody waits for it. */
+const KILLED_MS = 2_000;
 /** Per stream; what comes after is dropped. A node's whole nftables ruleset as JSON is about a tenth of it. */
 const OUTPUT_BYTES_MAX = 16 << 20;
 
@@ -53,13 +58,19 @@ export async function exec(command: string, args: readonly string[], options: Ex
   if (stop.aborted) throw new ExecError("aborted", `${what}: not started, already aborted`);
 
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], windowsHide: true, ...(options.env && { env: options.env }), ...(options.directory !== undefined && { cwd: options.directory }) });
+  let giveUp = (): void => undefined, left: Promise<void> | undefined;
   const kill = (): void => {
     child.kill("SIGKILL");
+    AbortSignal.timeout(KILLED_MS).addEventListener("abort", () => giveUp(), { once: true });
     for (const stream of [child.stdout, child.stderr]) stream.destroy(); // what it has left behind may hold them open for ever
   };
   stop.addEventListener("abort", kill, { once: true });
   try {
     const ended = new Promise<{ exitCode: number | null; signalName: string | null }>((resolve, reject) => {
+      giveUp = () => {
+        left = new Promise((gone) => child.once("close", () => gone()));
+        resolve({ exitCode: null, signalName: null });
+      };
       child.once("error", reject);
       child.once("close", (exitCode, signalName) => resolve({ exitCode, signalName }));
     });
@@ -77,8 +88,8 @@ export async function exec(command: string, args: readonly string[], options: Ex
     if (broken) throw new ExecError("failed", `${what}: its input cannot be read: ${broken.message}`, { cause: broken });
     if (exitCode !== null) return { exitCode, stdout, stderr };
     const result = { exitCode: -1, stdout, stderr };
-    if (options.signal?.aborted) throw new ExecError("aborted", `${what}: aborted`, { result, cause: options.signal.reason });
-    if (stop.aborted) throw new ExecError("timeout", `${what}: did not end in time`, { result });
+    if (options.signal?.aborted) throw new ExecError("aborted", `${what}: aborted`, { result, cause: options.signal.reason, left });
+    if (stop.aborted) throw new ExecError("timeout", `${what}: did not end in time`, { result, left });
     throw new ExecError("killed", `${what}: killed by ${signalName}: ${lastLine(stderr)}`, { result });
   } catch (cause) {
     if (cause instanceof ExecError) throw cause;
@@ -88,6 +99,24 @@ export async function exec(command: string, args: readonly string[], options: Ex
     stop.removeEventListener("abort", kill);
     if (options.stdin instanceof Readable) options.stdin.destroy();
   }
+}
+
+/** The same, but that what could not be ended is not started once more before it has: who asks a disk that does not answer again and again would fill the machine with programs that wait for it. */
+export function sparing(run: Exec): Exec {
+  const left = new Set<string>(); // command lines
+  return async (command, args, options) => {
+    const line = [command, ...args].join(" ");
+    if (left.has(line)) throw new ExecError("timeout", `${line}: one of before has not ended`);
+    try {
+      return await run(command, args, options);
+    } catch (error) {
+      if (error instanceof ExecError && error.left) {
+        left.add(line);
+        void error.left.then(() => left.delete(line));
+      }
+      throw error;
+    }
+  };
 }
 
 /** Like `exec`, for callers to whom anything but exit code 0 is a failure. Returns standard output. */

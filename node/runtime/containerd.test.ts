@@ -79,6 +79,8 @@ test("a pid that was given to another process is not taken over", async () => {
   expect([isAlive(stranger), isAlive({ ...stranger, startTicks: stranger.startTicks - 1 })]).toEqual([true, false]);
   writeFileSync(processFile, JSON.stringify({ pid: process.pid, startTicks: stranger.startTicks - 1, fingerprint: "a" }));
   expect(await live(options("a"))).not.toBe(process.pid);
+  writeFileSync(processFile, JSON.stringify({ ...stranger, fingerprint: "a", boot: "another one" })); // which has the number since the machine was started anew, from the same moment on
+  expect(await stopContainerd(processFile, deps)).toBeUndefined();
   writeFileSync(processFile, '{"pid": 1');
   await live(options("a"));
 });

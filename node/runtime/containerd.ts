@@ -11,6 +11,7 @@ import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import { fileTextSync, isUnreadable } from "../../core/lifecycle/file-text.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
+import { bootId } from "../os/boot-id.ts";
 import { trimLog } from "./log-file.ts";
 import { identify, isAlive, type ProcessIdentity, signalProcess } from "./process-identity.ts";
 
@@ -35,8 +36,13 @@ export interface ContainerdOptions {
 interface Deps { readonly clock: Clock; readonly log: Log }
 
 /** What the process file holds. */
-interface Running extends ProcessIdentity {
+interface Noted extends ProcessIdentity {
   readonly fingerprint: string;
+  /** Of bootId: machines that start alike give the same numbers at the same moments. A version of before has not noted it. */
+  readonly boot?: string | undefined;
+}
+
+interface Running extends Omit<Noted, "boot"> {
   /** Aborts when it ends. Absent: it is not our child, and nobody tells. */
   readonly ended?: AbortSignal | undefined;
 }
@@ -145,7 +151,7 @@ function start({ program, configFile, logFile, processFile, fingerprint, environ
     const identity = child.pid === undefined ? undefined : identify(child.pid);
     if (!identity) return undefined;
     const running = { ...identity, fingerprint };
-    noteProcess(processFile, JSON.stringify(running), log);
+    noteProcess(processFile, JSON.stringify({ ...running, boot: bootId() } satisfies Noted), log);
     log.info("containerd started", { pid: running.pid });
     return { ...running, ended: ended.signal };
   } finally {
@@ -189,8 +195,8 @@ function readProcessFile(path: string): Running | undefined {
   const text = fileTextSync(path);
   if (text === undefined) return undefined;
   try {
-    const { pid, startTicks, fingerprint } = JSON.parse(text) as Partial<Running>;
-    return typeof pid === "number" && typeof startTicks === "number" && typeof fingerprint === "string" ? { pid, startTicks, fingerprint } : undefined;
+    const { pid, startTicks, fingerprint, boot = bootId() } = JSON.parse(text) as Partial<Noted>;
+    return boot === bootId() && typeof pid === "number" && typeof startTicks === "number" && typeof fingerprint === "string" ? { pid, startTicks, fingerprint } : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined; // cut off by a crash: what it named is started anew, and the lock on containerd's database settles it
     throw error;

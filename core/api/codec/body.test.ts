@@ -94,6 +94,8 @@ test.each([["?", 0], ["Yg==x", 4], ["Ygg=x", 4], ["Yg=", 3], ["Yg=x", 2], ["Y=",
 test("definitions and APIServices are registered elsewhere", () => {
   const expected = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
   expect(answer(`{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1"}`, { expected })).toBe(`400 Foo in version "v1" cannot be handled as a CustomResourceDefinition: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/apiserver/apiserver.go:55"`);
+  expect(answer(`{"kind":"Pod","apiVersion":"v1"}`, { expected })).toBe(`400 Pod in version "v1" cannot be handled as a CustomResourceDefinition: no kind "Pod" is registered for version "v1" in scheme "pkg/apiserver/apiserver.go:55"`);
+  expect(answer(`{"kind":"Status","apiVersion":"v1"}`, { expected })).toBe(`400 Status in version "v1" cannot be handled as a CustomResourceDefinition: converting (v1.Status) to (apiextensions.CustomResourceDefinition): unknown conversion`);
 });
 
 test("YAML and protobuf bodies", () => {

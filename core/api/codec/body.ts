@@ -93,6 +93,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   return { object, gvk, warnings, emptied, ...(respelled && { respelled }), sent: source };
 
   function typeFor(actual: GroupVersionKind, wanted: GroupVersionKind, all: Facts): StructType {
+    if (!request.isOptions && isForeign(actual, wanted)) throw unfit(actual, wanted, notRegistered(actual, schemeOf(wanted)));
     const found = all.typeOf(actual) ?? (request.accepts?.(actual) && !request.isOptions && actual.kind === wanted.kind ? all.typeOf(wanted) : undefined);
     if (found) return found;
     if (isRetiredKind(actual)) {
@@ -271,13 +272,17 @@ function refuseConversion(gvk: GroupVersionKind, expected: GroupVersionKind): vo
 export function noConversion(gvk: GroupVersionKind, expected: GroupVersionKind): string { return `converting (${gvk.version}.${gvk.kind}) to (${goPackage(expected.group)}.${expected.kind}): unknown conversion`; }
 function notRegistered(gvk: GroupVersionKind, scheme: string): string { return `no kind ${goQuote(gvk.kind)} is registered for version ${goQuote(formatApiVersion(gvk))} in scheme ${goQuote(scheme)}`; }
 function schemeOf({ group }: GroupVersionKind): string { return SCHEMES[group] ?? SCHEME; }
+/** Upstream's servers of groups that have a scheme of their own know no kinds of others but those of the API itself. */
+function isForeign({ group, version, kind }: GroupVersionKind, expected: GroupVersionKind): boolean {
+  return Object.hasOwn(SCHEMES, expected.group) && group !== expected.group && !(group === "" && version === "v1" && META_KINDS.has(kind));
+}
 
 /** Why what a patch has made of an object is one of another kind; undefined: it is not. */
 export function kindError(value: JsonValue, expected: GroupVersionKind, scheme = schemeOf(expected)): string | undefined {
   try {
     const gvk = withDefaults(withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value)), expected);
     if (isRetiredKind(gvk) && gvk.kind === "Scale" && expected.kind === "Scale") return retiredScaleError(value);
-    return !builtInFacts.typeOf(gvk) && !isRetiredKind(gvk) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
+    return isForeign(gvk, expected) || (!builtInFacts.typeOf(gvk) && !isRetiredKind(gvk)) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
   } catch (error) {
     return errorText(error);
   }

@@ -120,6 +120,21 @@ test.each<[text: string, value: unknown]>([
   ["!!float 1", 1], ["!!float 0x10", 16], ["!!float '2.5'", 2.5],
 ])("as go-yaml reads it: %s", (text, value) => expect(parseYaml(`a: ${text}`)).toEqual({ a: value }));
 
+test.each<[text: string, key: string]>([
+  ["1.1", "1.1"], ["16777217.0", "1.6777216e+07"], ["0.1234567891", "0.12345679"], ["1.5e300", ".inf"], ["-.inf", "-.inf"], [".nan", ".nan"], ["-9223372036854775808", "-9223372036854775808"], ["!!binary aGk=", "hi"], ["True", "true"],
+])("as a key, upstream reads %s as %s", (text, key) => expect(parseYaml(`{${text}: a}`)).toEqual({ [key]: "a" }));
+
+test.each<[text: string, problem: string]>([
+  ["null: 1", "unsupported map key of type: %!s(<nil>), key: <nil>, value: 1"], ["~: ~", "unsupported map key of type: %!s(<nil>), key: <nil>, value: <nil>"],
+  [`null: "a\\"b"`, `unsupported map key of type: %!s(<nil>), key: <nil>, value: "a\\"b"`], ["null: [1.5, yes, null]", "unsupported map key of type: %!s(<nil>), key: <nil>, value: []interface {}{1.5, true, interface {}(nil)}"],
+  ["null: {2: {}, 1: [x]}", `unsupported map key of type: %!s(<nil>), key: <nil>, value: map[interface {}]interface {}{1:[]interface {}{"x"}, 2:map[interface {}]interface {}{}}`],
+  ["18446744073709551615: a", `unsupported map key of type: uint64, key: 0xffffffffffffffff, value: "a"`],
+  ["? [a]\n: b", `yaml: invalid map key: []interface {}{"a"}`], ["? {a: b}\n: c", `yaml: invalid map key: map[interface {}]interface {}{"a":"b"}`],
+  ["a: &q [*q]", "yaml: anchor 'q' value contains itself"], ["a: &q {b: &r {c: *q}}", "yaml: anchor 'q' value contains itself"],
+])("what is no key, and what has no end, is refused in upstream's words: %s", (text, problem) => {
+  for (const read of [parseYaml, readYaml]) expect(() => read(text)).toThrow(new RegExp(`^${RegExp.escape(problem)}$`));
+});
+
 test("what is no number and said to be one is refused; floats as keys are written as Go writes them", () => {
   expect(() => parseYaml("a: !!float x")).toThrow(/^yaml: cannot decode !!str `x` as a !!float$/);
   expect(() => parseYaml("a: !!float .inf")).toThrow("json: unsupported value: +Inf");

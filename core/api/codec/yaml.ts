@@ -13,12 +13,13 @@
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go
  */
 import {
-  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
+  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, visit, type YAMLMap, type YAMLParseError,
 } from "yaml";
 import { goFloat } from "../meta/go-float.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson, stringify } from "./json.ts";
+import { keyText } from "./yaml-keys.ts";
 import { plainYaml } from "./yaml-plain.ts";
 import { numberIn } from "./yaml-scalars.ts";
 import { endedWithin, laxLexer } from "./yaml-tokens.ts";
@@ -89,8 +90,9 @@ export function readYaml(text: string): ReadYaml {
   return guarded(() => {
     const lines = new LineCounter();
     const first = firstDocument(text, { lines, lexemesMax: LEXEMES_MAX });
+    const value = inKeyOrder(valueOf(first, isWide)); // which has an end: what is twice in it is looked for only then
     const duplicates = duplicatesIn(first, lines);
-    return isWide ? { ...unsigned(inKeyOrder(valueOf(first, true))), duplicates } : { value: inKeyOrder(valueOf(first)) as JsonValue, duplicates };
+    return isWide ? { ...unsigned(value), duplicates } : { value: value as JsonValue, duplicates };
   });
 }
 
@@ -253,8 +255,28 @@ function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() 
 
 /** `exact`: with integers of 64 bits without a sign. */
 function valueOf(document: Document.Parsed | undefined, exact = false): JsonValue {
-  if (document && document.contents !== null) return plain(document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX }), exact);
-  return null;
+  if (!document || document.contents === null) return null;
+  const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX });
+  try {
+    return plain(value, exact);
+  } catch (error) {
+    const name = endlessAnchor(document);
+    throw name === undefined ? error : new YamlError(`yaml: anchor '${name}' value contains itself`, { cause: error });
+  }
+}
+
+/** Whose value has an alias of it somewhere within. */
+function endlessAnchor(document: Document.Parsed): string | undefined {
+  let name: string | undefined;
+  visit(document, {
+    Alias(_, alias, ancestors) {
+      const target = alias.resolve(document);
+      if (!target || !ancestors.includes(target)) return undefined;
+      name = alias.source;
+      return visit.BREAK;
+    },
+  });
+  return name;
 }
 
 function plain(value: unknown, exact: boolean, depth = 0): JsonValue {
@@ -265,18 +287,21 @@ function plain(value: unknown, exact: boolean, depth = 0): JsonValue {
   if (value instanceof Uint8Array) return Buffer.from(value).toString("utf8"); // !!binary becomes the text it encodes, as in go-yaml
   if (value instanceof Map) {
     const object: JsonObject = {};
-    for (const [key, item] of value) setKey(object, keyText(key), plain(item, exact, depth + 1));
+    for (const [key, item] of value) setKey(object, textOf(key, item), plain(item, exact, depth + 1));
     return object;
   }
   if (value instanceof Set) {
     const object: JsonObject = {};
-    for (const key of value) setKey(object, keyText(key), null);
+    for (const key of value) setKey(object, textOf(key, null), null);
     return object;
   }
   return (value ?? null) as JsonValue;
 }
 
-function keyText(key: unknown): string {
-  if (typeof key === "object") throw new YamlError(`yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
-  return typeof key === "number" ? goFloat(key) : String(key);
+function textOf(key: unknown, item: unknown): string {
+  try {
+    return keyText(key, item);
+  } catch (error) {
+    throw error instanceof RangeError ? error : new YamlError((error as Error).message, { cause: error });
+  }
 }

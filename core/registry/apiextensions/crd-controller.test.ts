@@ -190,6 +190,30 @@ test("who watches a definition sees it end, never that it has stopped ending", a
   ]);
 });
 
+test.each([
+  ["gone goes as well: there is none when there is a definition again", false], ["waiting for others goes without waiting for those", true],
+])("an object that a webhook has kept until its definition is %s", async (_, isHeld) => {
+  const asked = Promise.withResolvers<void>(), said = Promise.withResolvers<void>();
+  await using other = await apiServer({ async validate({ object }) {
+    if (object?.metadata.name !== "late") return;
+    asked.resolve();
+    await said.promise;
+  } });
+  const stored = other.cache.resource("/registry/example.com/holders/");
+  const names = async (): Promise<string> => [...stored.values()].map(({ object: { metadata } }) => metadata.name).join();
+  await other.ask("POST", CRDS, { body: crd("holders") });
+  await until(async () => (await other.ask("GET", HOLDERS)).code, (code) => code === 200);
+  if (isHeld) await other.ask("POST", HOLDERS, { body: { ...holder("held"), metadata: { name: "held", finalizers: ["example.com/held"] } } });
+  const made = other.ask("POST", HOLDERS, { body: holder("late") });
+  await asked.promise;
+  await other.ask("DELETE", `${CRDS}/holders.example.com`);
+  await until(async () => (await other.ask("GET", `${CRDS}/holders.example.com`)).body, ({ code, status }) => code === 404 || (isHeld && findCondition(status, "Terminating")?.reason === "InstanceDeletionInProgress"));
+  if (isHeld) await until(async () => [...stored.values()][0]?.object.metadata.deletionTimestamp, (time) => time !== undefined);
+  said.resolve();
+  expect((await made).code).toBe(201);
+  await until(names, (left) => left === (isHeld ? "held" : ""));
+});
+
 test("in a group of ours no definition serves anything, and what is ours outlives one of its name", async () => {
   const ofOurs = (plural: string, more: object) => ({ ...crd(plural, { group: "networking.k8s.io", ...more }), metadata: { name: `${plural}.networking.k8s.io`, annotations: { "api-approved.kubernetes.io": "unapproved, a test" } } });
   const policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";

@@ -2,7 +2,7 @@
  * Serves custom resources: follows CustomResourceDefinitions in the watch cache, keeps the registry's table and their status in step.
  *
  *   a definition's event ──▶ its names and conditions are worked out ──▶ its status says so ──▶ the table serves it
- *   a deletion           ──▶ all its objects are deleted ──▶ the finalizer goes, and with it the definition and its rows
+ *   a deletion           ──▶ all its objects are deleted ──▶ the finalizer goes, and with it the definition and its rows ──▶ late-objects.ts: what comes after that
  *
  * Whoever sees a definition Established can use it, and whoever can use it sees it Established: the table is changed within the commit of the status. A change of an
  * established definition is in the table before the write of it is answered, too.
@@ -17,16 +17,19 @@ import type { ObjectSchema } from "../../api/patch/schema.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
+import { until } from "../../lifecycle/until.ts";
 import { type WorkQueue, workQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
 import { statusPart } from "../core/status-part.ts";
 import type { WriteContext } from "../generic/resource.ts";
+import type { ResourceCache } from "../generic/resource-cache.ts";
 import type { ResourceStore } from "../generic/store.ts";
 import type { UpdateOptions } from "../generic/stored-resource.ts";
 import type { Registry } from "../registry.ts";
 import { isTrue, namesTaken, planStatus, statusOf, withCondition } from "./crd-status.ts";
 import { CLEANUP_FINALIZER } from "./custom-resource-definition.ts";
 import { CustomKind, type RemoteConversion } from "./custom/custom-kind.ts";
+import { LateObjects } from "./late-objects.ts";
 
 type Definition = Readonly<CustomResourceDefinition>;
 
@@ -57,6 +60,7 @@ class CrdController {
   readonly #store: ResourceStore;
   readonly #naming: WorkQueue<string>;
   readonly #finalizing: WorkQueue<string>;
+  readonly #late: LateObjects;
   /** What is served of each definition: its spec, its names and whether it is ending. */
   readonly #served = new Map<string, { readonly spec: unknown; readonly names: unknown; readonly terminating: boolean }>();
 
@@ -65,6 +69,7 @@ class CrdController {
     this.#store = deps.registry.storeOf("apiextensions.k8s.io", "customresourcedefinitions")!;
     this.#naming = workQueue(deps.clock);
     this.#finalizing = workQueue(deps.clock);
+    this.#late = new LateObjects(deps.clock);
   }
 
   async run(signal: AbortSignal, ready: () => void): Promise<void> {
@@ -74,10 +79,12 @@ class CrdController {
       ready();
       await Promise.all([
         this.#work(this.#naming, (name) => this.#sync(name, signal), signal),
+        this.#work(this.#late.queue, (name) => this.#deleteLate(name, signal), signal),
         ...Array.from({ length: FINALIZERS }, () => this.#work(this.#finalizing, (name) => this.#finalize(name, signal), signal)),
       ]);
     } finally {
       stop();
+      this.#late.stop();
     }
   }
 
@@ -85,6 +92,7 @@ class CrdController {
   #changed(crd: Definition | undefined, name: string): void {
     if (!crd) {
       this.#withdraw(name);
+      this.#late.queue.add(name);
       for (const { object } of this.#store.cache.values()) if (name.endsWith(`.${asDefinition(object).spec.group}`)) this.#naming.add(object.metadata.name); // its names are free
       return;
     }
@@ -160,6 +168,15 @@ class CrdController {
     if (!store || !isTrue(crd.status, "Established")) return this.#release(name, "NeverEstablished", "resource was never established", signal);
     await this.#deleteAll(name, store, signal);
     await this.#release(name, "InstanceDeletionCompleted", "removed all instances", signal);
+    this.#late.follow(name, store);
+  }
+
+  /** Not where there is a definition again: they may be its own. */
+  async #deleteLate(name: string, signal: AbortSignal): Promise<void> {
+    const store = this.#late.storeOf(name);
+    if (!store || this.#definition(name)) return;
+    const problems = await this.#deleteEach(store, signal);
+    if (problems.length > 0) throw new Error(problems.join(", "));
   }
 
   /** The last word of it, and with it the finalizer goes: nobody sees a definition that is no longer ending and still there for this. */
@@ -170,39 +187,37 @@ class CrdController {
     }), signal);
   }
 
-  async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
-    const problems: string[] = [];
+  /** What kept one from being deleted, each once. */
+  async #deleteEach(store: ResourceStore, signal: AbortSignal): Promise<readonly string[]> {
+    const problems = new Set<string>();
     for (const { object: { metadata } } of [...store.cache.values()])
       await store.delete(metadata.namespace ?? "", metadata.name, {}, { context: this.#context(), signal }).catch((error: unknown) => {
-        if (!isNotFound(error)) problems.push(errorText(error));
+        if (!isNotFound(error)) problems.add(errorText(error));
       });
-    if (problems.length > 0) {
-      const message = `could not issue all deletes: ${[...new Set(problems)].join(", ")}`;
-      await this.#say(name, "True", "InstanceDeletionFailed", message, signal);
-      throw new Error(message);
-    }
-    if (await this.#emptied(store, signal)) return;
-    const message = "could not confirm zero CustomResources remaining: context deadline exceeded";
-    await this.#say(name, "True", "InstanceDeletionCheck", message, signal);
-    throw new Error(message);
+    return [...problems];
   }
 
-  /** Waits until nothing is left. False: something is. */
-  async #emptied({ cache }: ResourceStore, signal: AbortSignal): Promise<boolean> {
-    if (cache.size === 0) return true;
+  /** Also what still comes: whoever made it was let in before. */
+  async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
     const late = new AbortController();
     const timer = this.#deps.clock.after(DELETION_WAIT_MS, () => late.abort());
-    const ended = AbortSignal.any([signal, late.signal]);
     try {
-      await new Promise<void>((resolve) => {
-        const stop = cache.listen(() => { if (cache.size === 0) done(); });
-        const done = (): void => { stop(); resolve(); };
-        ended.addEventListener("abort", done, { once: true });
-      });
+      const ended = AbortSignal.any([signal, late.signal]);
+      while (!ended.aborted && store.cache.size > 0) {
+        const problems = await this.#deleteEach(store, signal);
+        if (problems.length > 0) return await this.#fail(name, "InstanceDeletionFailed", `could not issue all deletes: ${problems.join(", ")}`, signal);
+        await emptiedOrMore(store.cache, ended);
+      }
     } finally {
       timer.cancel();
     }
-    return cache.size === 0;
+    if (store.cache.size > 0) await this.#fail(name, "InstanceDeletionCheck", "could not confirm zero CustomResources remaining: context deadline exceeded", signal);
+  }
+
+  /** Throws. */
+  async #fail(name: string, reason: string, message: string, signal: AbortSignal): Promise<never> {
+    await this.#say(name, "True", reason, message, signal);
+    throw new Error(message);
   }
 
   async #say(name: string, status: "True" | "False", reason: string, message: string, signal: AbortSignal): Promise<void> {
@@ -228,6 +243,15 @@ class CrdController {
     const { clock, random } = this.#deps;
     return { user: { name: "system:apiserver", groups: ["system:masters"] }, nowMs: clock.nowMs(), dryRun: false, uuid: () => random.uuid() };
   }
+}
+
+/** Waits until nothing is left, or something is there that nobody has deleted yet. */
+async function emptiedOrMore(cache: ResourceCache, signal: AbortSignal): Promise<void> {
+  const isNew = ({ metadata }: Readonly<ApiObject>): boolean => metadata.deletionTimestamp === undefined;
+  if (cache.size === 0 || Iterator.from(cache.values()).some(({ object }) => isNew(object))) return;
+  let stop = (): void => undefined;
+  await until(signal, (done) => { stop = cache.listen(({ type, entry }) => { if (cache.size === 0 || (type !== "DELETED" && isNew(entry.object))) done(); }); });
+  stop();
 }
 
 const STATUS = statusPart();

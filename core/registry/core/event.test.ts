@@ -43,6 +43,15 @@ test("an update's causes have what is wrong with its metadata twice, also of the
   expect(body.details.causes.map(({ field }: { field: string }) => field)).toEqual(["metadata.labels", "metadata.labels"]);
 });
 
+test.each([
+  ["/apis/storage.k8s.io/v1/volumeattachments", { spec: { attacher: "a.b", nodeName: "n", source: { persistentVolumeName: "p" } } }],
+  ["/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies", { spec: { matchConstraints: { resourceRules: [{ apiGroups: ["a"], apiVersions: ["v1"], operations: ["CREATE"], resources: ["b"] }] }, validations: [{ expression: "true" }] } }],
+])("of the status of %s they have it once", async (at, given) => {
+  await api.ask("POST", at, { body: { metadata: { name: "own" }, ...given } });
+  const { body } = await api.ask("PATCH", `${at}/own/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { uid: "other" } } });
+  expect(body.details.causes.map(({ field }: { field: string }) => field)).toEqual(["metadata.uid"]);
+});
+
 test("what has been sent through events.k8s.io stays so, but for its series", async () => {
   await api.ask("POST", EVENTS, { body: event });
   const patch = (body: object) => api.ask("PATCH", `${EVENTS}/e`, { headers: { "content-type": "application/merge-patch+json" }, body });

@@ -6,6 +6,7 @@
 import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import type { Subresource, WriteContext } from "../generic/resource.ts";
+import { keepAllMetadata } from "../generic/status-part.ts";
 
 type Part<T extends ApiObject> = Extract<Subresource<T>, { type: "part" }>;
 
@@ -16,8 +17,8 @@ interface StatusOptions<T extends ApiObject> {
   readonly validate?: (next: Readonly<T>, old: Readonly<T>, context?: WriteContext) => Iterable<FieldError>;
   /** Texts for the Warning header. */
   readonly warnings?: (next: Readonly<T>) => Iterable<string>;
-  /** Labels, annotations, finalizers and owners stay as they were. Default: a status update may change them, as upstream lets most kinds do. */
-  readonly keepsMetadata?: boolean;
+  /** Labels, annotations, finalizers and owners stay as they were; "all": whatever is sent. Default: a status update may change them, as upstream lets most kinds do. */
+  readonly keepsMetadata?: boolean | "all";
 }
 
 export function statusPart<T extends ApiObject>({ prepare, authorize, validate, warnings, keepsMetadata = false }: StatusOptions<T> = {}): Part<T> {
@@ -26,7 +27,8 @@ export function statusPart<T extends ApiObject>({ prepare, authorize, validate, 
     generation: false,
     prepare(next, old, context) {
       keepAllBut(next, old, "status");
-      if (keepsMetadata) keepMetadata(next, old);
+      if (keepsMetadata === "all") keepAllMetadata(next, old);
+      else if (keepsMetadata) keepMetadata(next, old);
       prepare?.(next, old, context);
     },
     ...(authorize ? { authorize } : {}),

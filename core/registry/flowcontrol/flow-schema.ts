@@ -29,7 +29,7 @@ export const flowSchemas = defineResource<FlowSchema>({
     if (fixed && !semanticEqual(spec, fixed)) yield invalid("spec", internalForm("io.k8s.api.flowcontrol.v1.FlowSchemaSpec", spec), `spec of '${name}' must equal the fixed value`);
     yield* conditionTypes("status.conditions", status?.conditions);
   },
-  subresources: { status: statusPart<FlowSchema>({ keepsMetadata: true, validate: ({ status }) => conditionTypes("status.conditions", status?.conditions) }) },
+  subresources: { status: statusPart<FlowSchema>({ keepsMetadata: "all", validate: ({ status }) => conditionTypes("status.conditions", status?.conditions) }) },
 });
 
 /** Each condition has a type, and only one has it. */

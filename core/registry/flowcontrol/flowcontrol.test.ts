@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
 import { created, type Given } from "../../../test/rehearse.ts";
 import { flowSchemas } from "./flow-schema.ts";
 import { mandatoryFlowSchema, mandatoryPriorityLevel } from "./mandatory.ts";
@@ -40,3 +41,13 @@ test.each<[Given, string[]]>([
     "spec.limited: Required value: must not be empty when type is Limited", `spec: Invalid value: {"Type":"Limited","Limited":null,"Exempt":null}: spec of 'catch-all' must equal the fixed value`,
   ]],
 ])("a level %#", (given, errors) => expect(created(levels, given).errors).toEqual(errors));
+
+test.each([["flowschemas", schema()], ["prioritylevelconfigurations", queued({})]])("a write of the status of %s touches nothing else, whatever it says of the metadata", async (plural, given) => {
+  await using api = await apiServer();
+  const at = `/apis/flowcontrol.apiserver.k8s.io/v1/${plural}`;
+  await api.ask("POST", at, { body: { metadata: { name: "own", labels: { a: "b" } }, ...given } });
+  const { body: before } = await api.ask("GET", `${at}/own`);
+  const metadata = { uid: "other", deletionGracePeriodSeconds: 5, labels: null, generateName: "x", finalizers: ["bad"] };
+  const { code, body } = await api.ask("PATCH", `${at}/own/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata } });
+  expect({ code, metadata: { ...body.metadata, managedFields: undefined, resourceVersion: undefined } }).toEqual({ code: 200, metadata: { ...before.metadata, managedFields: undefined, resourceVersion: undefined } });
+});

@@ -45,7 +45,7 @@ export const priorityLevelConfigurations = defineResource<PriorityLevelConfigura
     if (fixed && name !== "exempt" && !semanticEqual(spec, fixed)) yield invalid("spec", shown(spec), `spec of '${name}' must equal the fixed value`);
     yield* conditionTypes("status.conditions", status?.conditions);
   },
-  subresources: { status: statusPart<PriorityLevelConfiguration>({ keepsMetadata: true, validate: ({ status }) => conditionTypes("status.conditions", status?.conditions) }) },
+  subresources: { status: statusPart<PriorityLevelConfiguration>({ keepsMetadata: "all", validate: ({ status }) => conditionTypes("status.conditions", status?.conditions) }) },
 });
 
 function shown(spec: Readonly<PriorityLevelConfigurationSpec>): object { return internalForm("io.k8s.api.flowcontrol.v1.PriorityLevelConfigurationSpec", spec); }

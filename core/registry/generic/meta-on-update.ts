@@ -28,7 +28,7 @@ const OBJECTS: Readonly<Record<Exclude<Again, "both">, ReadonlySet<string>>> = {
   nothing: new Set(["policy/poddisruptionbudgets"]),
 };
 /** Of a subresource the change, but for these. */
-const PARTS: Readonly<Record<string, Again>> = { "certificates.k8s.io/certificatesigningrequests": "both", "batch/cronjobs": "nothing", "policy/poddisruptionbudgets": "nothing" };
+const PARTS: Readonly<Record<string, Again>> = { "certificates.k8s.io/certificatesigningrequests": "both", "batch/cronjobs": "nothing", "policy/poddisruptionbudgets": "nothing", "storage.k8s.io/volumeattachments": "nothing", "admissionregistration.k8s.io/validatingadmissionpolicies": "nothing" };
 
 /** What is told of all objects, then what a kind's own rules find in a change of the metadata, and in the metadata as it is. */
 export interface MetaErrors { readonly common: readonly FieldError[]; readonly change: readonly FieldError[]; readonly whole: readonly FieldError[] }

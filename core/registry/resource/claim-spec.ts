@@ -48,18 +48,19 @@ export function* adminNamespace(path: string, namespace: string | undefined, lab
   if (labels(namespace ?? "")[ADMIN_LABEL] !== "true") yield forbidden(path, `admin access to devices requires the \`${ADMIN_LABEL}: true\` label on the containing namespace`);
 }
 
-/** Looks at one expression after another, of which there may be megabytes in a claim: each may take a slice of time. */
-export function* foreseeSelectors({ devices }: Readonly<ResourceClaimSpec>, context: WriteContext): Pausing<void> {
-  const found = new Map<string, Verdict>();
-  foreseen.set(context, found);
-  for (const { exactly, firstAvailable = [] } of devices?.requests ?? [])
-    for (const { selectors = [] } of exactly ? [exactly, ...firstAvailable] : firstAvailable)
-      for (const { cel } of selectors) {
-        const expression = cel?.expression ?? "";
-        if (found.has(expression)) continue;
-        found.set(expression, verdictOf(expression));
-        yield;
-      }
+/** Looks at one expression after another, of which there may be megabytes in a claim: each may take a slice of time. Those that `check` asks for, with the same `context`, and no others: what is refused for its length costs nothing. */
+export function* foreseeSelectors(check: Iterable<FieldError>, context: WriteContext): Pausing<void> {
+  const asked = new Set<string>(), found = new Map<string, Verdict>();
+  foreseen.set(context, (expression) => {
+    asked.add(expression);
+    return "good";
+  });
+  for (const _ of check); // what is wrong otherwise is found once more
+  foreseen.set(context, (expression) => found.get(expression));
+  for (const expression of asked) {
+    found.set(expression, verdictOf(expression));
+    yield;
+  }
 }
 
 export function* validateClaimSpec(path: string, { devices }: Readonly<ResourceClaimSpec>, context: WriteContext | undefined): Iterable<FieldError> {
@@ -76,20 +77,23 @@ export function* validateClaimSpec(path: string, { devices }: Readonly<ResourceC
   });
 }
 
-/** `request`, and `request/alternative`. */
-export function requestNames(requests: readonly DeviceRequest[]): ReadonlySet<string> {
-  return new Set(requests.flatMap(({ name, firstAvailable }) => [name, ...(firstAvailable ?? []).map((alternative) => `${name}/${alternative.name}`)]));
+/** By name of request, its alternatives. Of two of one name the later one counts. */
+export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>;
+
+export function requestNames(requests: readonly DeviceRequest[]): RequestNames {
+  return new Map(requests.map(({ name, firstAvailable = [] }) => [name, new Set(firstAvailable.map((alternative) => alternative.name))]));
 }
 
-export function requestReferences(path: string, requests: readonly string[] | undefined, names: ReadonlySet<string>): Iterable<FieldError> {
+export function requestReferences(path: string, requests: readonly string[] | undefined, names: RequestNames): Iterable<FieldError> {
   return listOf(path, requests, { max: REQUESTS_MAX, keyOf: (name) => name, check: (at, name) => requestReference(at, name, names) });
 }
 
-export function* requestReference(path: string, name: string, names: ReadonlySet<string>): Iterable<FieldError> {
-  const segments = name.split("/");
-  if (segments.length > 2) { yield invalid(path, name, REFERENCE); return; }
-  for (const segment of segments) yield* isDns1123Label(path, segment);
-  if (!names.has(name)) yield invalid(path, name, REFERENCE);
+/** `request`, or `request/alternative`. */
+export function* requestReference(path: string, name: string, names: RequestNames): Iterable<FieldError> {
+  const [request = "", alternative, ...more] = name.split("/"), alternatives = names.get(request);
+  if (more.length > 0) { yield invalid(path, name, REFERENCE); return; }
+  for (const segment of name.split("/")) yield* isDns1123Label(path, segment);
+  if (!alternatives || (alternative !== undefined && !alternatives.has(alternative))) yield invalid(path, name, REFERENCE);
 }
 
 function* validateRequest(path: string, { name, exactly, firstAvailable }: DeviceRequest, context: WriteContext | undefined): Iterable<FieldError> {
@@ -125,7 +129,7 @@ function* validateExactly(path: string, { deviceClassName, selectors, allocation
 type Verdict = "good" | "too long" | "too complex" | { readonly problem: string };
 
 /** By who writes. */
-const foreseen = new WeakMap<WriteContext, ReadonlyMap<string, Verdict>>();
+const foreseen = new WeakMap<WriteContext, (expression: string) => Verdict | undefined>();
 
 function verdictOf(expression: string): Verdict {
   if (byteLength(expression) > EXPRESSION_BYTES_MAX) return "too long";
@@ -139,7 +143,7 @@ export function validateSelectors(path: string, selectors: readonly DeviceSelect
     *check(at, { cel }) {
       if (!cel) { yield required(child(at, "cel")); return; }
       const { expression = "" } = cel, where = child(at, "cel", "expression");
-      const verdict = (context && foreseen.get(context)?.get(expression)) ?? verdictOf(expression);
+      const verdict = (context && foreseen.get(context)?.(expression)) ?? verdictOf(expression);
       if (verdict === "too long") yield tooLong(where, EXPRESSION_BYTES_MAX);
       else if (verdict === "too complex") yield forbidden(where, "too complex, exceeds cost limit");
       else if (verdict !== "good") yield invalid(where, expression, verdict.problem);
@@ -147,7 +151,7 @@ export function validateSelectors(path: string, selectors: readonly DeviceSelect
   });
 }
 
-function* validateConstraint(path: string, { requests, matchAttribute, distinctAttribute }: DeviceConstraint, names: ReadonlySet<string>): Iterable<FieldError> {
+function* validateConstraint(path: string, { requests, matchAttribute, distinctAttribute }: DeviceConstraint, names: RequestNames): Iterable<FieldError> {
   yield* requestReferences(child(path, "requests"), requests, names);
   if (matchAttribute !== undefined) yield* fullyQualifiedDeviceName(child(path, "matchAttribute"), matchAttribute);
   else if (distinctAttribute !== undefined) yield* fullyQualifiedDeviceName(child(path, "distinctAttribute"), distinctAttribute);

@@ -8,7 +8,7 @@ import { interfaceAddress } from "../core/checks/ip.ts";
 import { immutableStruct, isDns1123Label } from "../core/checks/values.ts";
 import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
 import { bindingConditions } from "./binding-conditions.ts";
-import { CONFIG_MAX, requestNames, requestReference, requestReferences } from "./claim-spec.ts";
+import { CONFIG_MAX, type RequestNames, requestNames, requestReference, requestReferences } from "./claim-spec.ts";
 import { driverName, listOf, opaqueConfiguration, opaqueObject, poolName, shareId } from "./names.ts";
 
 const CONSUMERS_MAX = 256;
@@ -41,7 +41,7 @@ export function* validateClaimStatus(next: Readonly<ResourceClaim>, old: Readonl
   else if (allocation) yield* validateAllocation("status.allocation", allocation, requestNames(next.spec.devices?.requests ?? []));
 }
 
-function* validateAllocation(path: string, { devices, nodeSelector }: AllocationResult, names: ReadonlySet<string>): Iterable<FieldError> {
+function* validateAllocation(path: string, { devices, nodeSelector }: AllocationResult, names: RequestNames): Iterable<FieldError> {
   const at = child(path, "devices");
   yield* listOf(child(at, "results"), devices?.results, {
     max: RESULTS_MAX,
@@ -62,7 +62,7 @@ function* deviceId(path: string, { driver, pool, device }: DeviceId): Iterable<F
   yield* isDns1123Label(child(path, "device"), device);
 }
 
-function* validateConfig(path: string, { source, requests, opaque }: DeviceAllocationConfiguration, names: ReadonlySet<string>): Iterable<FieldError> {
+function* validateConfig(path: string, { source, requests, opaque }: DeviceAllocationConfiguration, names: RequestNames): Iterable<FieldError> {
   const sources = ["FromClaim", "FromClass"];
   if (!source) yield required(child(path, "source"));
   else if (!sources.includes(source)) yield notSupported(child(path, "source"), source, sources);

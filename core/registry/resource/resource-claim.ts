@@ -21,7 +21,7 @@ export function resourceClaims(labels: NamespaceLabels): Resource<ResourceClaim>
   return defineResource<ResourceClaim>({
     ...GROUP, kind: "ResourceClaim", plural: "resourceclaims", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec),
-    foresee: ({ spec }, old, context) => foreseeSelectors(old ? {} : spec, context),
+    foresee: ({ spec }, old, context) => foreseeSelectors(old ? [] : validateClaimSpec("spec", spec, context), context),
     *validate({ metadata, spec }, old, context) {
       if (old) return; // nothing of it changes
       yield* adminAccess(spec, metadata.namespace, labels);
@@ -61,7 +61,7 @@ export function resourceClaimTemplates(labels: NamespaceLabels): Resource<Resour
   return defineResource<ResourceClaimTemplate>({
     ...GROUP, kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec.spec),
-    foresee: ({ spec }, old, context) => foreseeSelectors(old && semanticEqual(spec, old.spec) ? {} : spec.spec, context),
+    foresee: ({ spec }, old, context) => foreseeSelectors(old && semanticEqual(spec, old.spec) ? [] : validateClaimSpec("spec.spec", spec.spec, context), context),
     *validate({ metadata, spec }, old, context) {
       if (!old) yield* adminAccess(spec.spec, metadata.namespace, labels);
       yield* validateTemplateMeta("spec.metadata", spec.metadata ?? {});

@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 pkg/registry/resource/resourceslice/strategy.go, pkg/apis/resource/validation/validation.go
  */
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
-import type { CounterSet, DeviceAttribute, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
+import type { CounterSet, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -17,7 +17,7 @@ import { validateDevice } from "./device.ts";
 import { counters, driverName, listOf, poolName } from "./names.ts";
 
 const DEVICES_MAX = 128;
-/** With taints or counters. */
+/** With taints, counters or attributes that are lists. */
 const ADVANCED_DEVICES_MAX = 64;
 const COUNTER_SETS_MAX = 8;
 const COUNTERS_MAX = 32;
@@ -44,7 +44,7 @@ export const resourceSlices = defineResource<ResourceSlice>({
 
 /** A taint is as old as the write that brought it. Fields whose gates (DRAListTypeAttributes, DRANodeAllocatableResources) are off go. Mutates. */
 function fill({ spec }: ResourceSlice, old: Readonly<ResourceSlice> | undefined, { nowMs }: WriteContext): void {
-  const keepsLists = keepsFieldsOf("DRAListTypeAttributes") || attributesOf(old).some((attribute) => LISTS.some((name) => attribute[name]));
+  const keepsLists = keepsFieldsOf("DRAListTypeAttributes") || (old !== undefined && hasLists(old.spec));
   for (const device of spec.devices ?? []) {
     delete device.nodeAllocatableResourceMappings;
     if (!keepsLists) for (const attribute of Object.values(device.attributes ?? {})) for (const name of LISTS) delete attribute[name];
@@ -52,7 +52,8 @@ function fill({ spec }: ResourceSlice, old: Readonly<ResourceSlice> | undefined,
   }
 }
 
-function attributesOf(slice: Readonly<ResourceSlice> | undefined): readonly Readonly<DeviceAttribute>[] { return (slice?.spec.devices ?? []).flatMap(({ attributes = {} }) => Object.values(attributes)); }
+/** Whether there are attributes that are lists. */
+function hasLists({ devices }: Readonly<ResourceSliceSpec>): boolean { return (devices ?? []).some(({ attributes = {} }) => Object.values(attributes).some((attribute) => LISTS.some((name) => attribute[name]))); }
 
 function* validateSpec(path: string, spec: Readonly<ResourceSliceSpec>, old?: Readonly<ResourceSliceSpec>): Iterable<FieldError> {
   yield* driverName(child(path, "driver"), spec.driver);
@@ -64,7 +65,7 @@ function* validateSpec(path: string, spec: Readonly<ResourceSliceSpec>, old?: Re
   }
   yield* validatePlace(path, spec);
   if (spec.sharedCounters && spec.devices) yield invalid(path, "", "only one of `sharedCounters` or `devices` is allowed");
-  const isAdvanced = (spec.devices ?? []).some(({ taints = [], consumesCounters = [] }) => taints.length + consumesCounters.length > 0);
+  const isAdvanced = (spec.devices ?? []).some(({ taints = [], consumesCounters = [] }) => taints.length + consumesCounters.length > 0) || hasLists(spec);
   yield* listOf(child(path, "devices"), spec.devices, {
     max: isAdvanced ? ADVANCED_DEVICES_MAX : DEVICES_MAX, keyOf: ({ name }) => name,
     check: (at, device) => validateDevice(at, device, { old: old?.devices?.find(({ name }) => name === device.name), placesItself: spec.perDeviceNodeSelection === true }),

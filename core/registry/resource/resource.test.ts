@@ -33,6 +33,11 @@ test.each<[Given, string[]]>([
     `spec.devices.constraints[0].requests[0]: Invalid value: "nic": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
     'spec.devices.constraints[0].matchAttribute: Invalid value: "model": a fully qualified name must be a domain and a name separated by a slash',
   ]],
+  [claim({ exactly: undefined, firstAvailable: [{ name: "a", ...exactly }] }, { constraints: [{ requests: ["gpu", "gpu/a"], matchAttribute: "d.io/model" }] }), []],
+  [{ spec: { devices: { requests: [{ name: "gpu", firstAvailable: [{ name: "a", ...exactly }] }, { name: "gpu", exactly }], config: [{ requests: ["gpu", "gpu/a"], opaque: { driver: "d.io", parameters: {} } }] } } }, [
+    'spec.devices.requests[1]: Duplicate value: "gpu"',
+    `spec.devices.config[0].requests[1]: Invalid value: "gpu/a": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
+  ]],
 ])("a claim %#", (given, errors) => expect(created(claims, given).errors).toEqual(errors));
 
 test("what is asked for never changes; it is shown as the server's own structs are", () => {
@@ -155,6 +160,8 @@ test("attributes that are lists go, unless their gate is switched on or there ar
     "spec.devices[0].attributes[c].bools: Invalid value: []: must not be empty if specified",
     'spec.devices[0].attributes[d]: Invalid value: {"IntValue":1,"BoolValue":null,"StringValue":null,"VersionValue":null,"IntValues":[1],"BoolValues":null,"StringValues":null,"VersionValues":null}: exactly one value must be specified',
   ]);
+  const devices = Array.from({ length: 65 }, (_, i) => ({ name: `gpu-${i}`, attributes: { l: { ints: [1] } } }));
+  expect(created(resourceSlices, slice({}, { devices })).errors).toEqual(["spec.devices: Too many: 65: must have at most 64 items"]);
   const selects = { spec: { selectors: [{ cel: { expression: 'device.attributes["d.io"].l.includes(1)' } }] } };
   expect(created(deviceClasses, selects).errors).toEqual([]);
   keepFieldsOf(new Set());
@@ -175,4 +182,9 @@ test("expressions, of which there may be megabytes, are looked at one after anot
   const templates = resourceClaimTemplates(() => ({}));
   expect([pieces, judged, [...claims.foresee!(object, object, context)].length, [...templates.foresee!(template, template, context)].length, [...templates.foresee!(changed, template, context)].length]).toEqual([4, errors, 0, 0, 3]);
   expect(errors).toHaveLength(2);
+  const many = Array.from({ length: 33 }, (_, i) => `${i} > 0`);
+  const tooMany = created(claims, { spec: { devices: { requests: [{ name: "a", exactly: select(...many) }, { name: "b", exactly: select("true"), firstAvailable: [{ name: "c", ...select("false") }] }] } } });
+  expect([tooMany.errors.length, [...claims.foresee!(tooMany.object, undefined, context)].length]).toEqual([2, 0]); // nobody asks for them
+  const shelf = created(deviceClasses, { metadata: { name: "gpu" }, spec: { selectors: [{ cel: { expression: "true" } }, { cel: { expression: "1" } }] } });
+  expect([[...deviceClasses.foresee!(shelf.object, undefined, context)].length, [...deviceClasses.validate!(shelf.object, undefined, context)].map(formatFieldError), [...deviceClasses.foresee!(shelf.object, shelf.object, context)].length]).toEqual([2, shelf.errors, 0]);
 });

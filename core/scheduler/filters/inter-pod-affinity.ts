@@ -60,13 +60,13 @@ export const interPodAffinity: Filter = {
     const { affinity, antiAffinity } = affinityTerms(pod);
     const means = (term: AffinityTerm, other: Readonly<Pod>): boolean => termMatches(term, other, cluster.owners.namespaceLabels(namespaceOf(other)));
     switch (change.of) {
-      case "node": return nodeMayHelp({ affinity, antiAffinity }, change);
+      case "node": return nodeMayHelp({ affinity, antiAffinity }, change, () => repelledIn(pod, cluster));
       case "pod": return change.object.metadata.uid === pod.metadata.uid && !Bun.deepEquals(labelsOf(change.object), labelsOf(change.old ?? change.object));
       case "namespace": return change.object.metadata.name === namespaceOf(pod) || [...affinity, ...antiAffinity].some(({ namespaceSelector }) => !namespaceSelector.nothing);
       case "placed pod": {
         const { object, old, deleted } = change;
-        if (deleted) return antiAffinity.some((term) => means(term, object)) || affinityTerms(object).antiAffinity.some((term) => means(term, pod));
         const attracts = (other: Readonly<Pod>): boolean => affinity.length > 0 && affinity.every((term) => means(term, other)); // one pod has to be what all terms mean
+        if (deleted) return antiAffinity.some((term) => means(term, object)) || affinityTerms(object).antiAffinity.some((term) => means(term, pod)) || (attracts(object) && attracts(pod)); // it may be the first of its series now
         if (!old) return attracts(object);
         return (attracts(object) && !attracts(old)) || antiAffinity.some((term) => means(term, old) && !means(term, object));
       }
@@ -75,15 +75,22 @@ export const interPodAffinity: Filter = {
   },
 };
 
+/** The topologies in which placed pods do not want it near them. */
+function repelledIn(pod: Readonly<Pod>, cluster: Cluster): string[] {
+  const own = cluster.owners.namespaceLabels(namespaceOf(pod));
+  return [...cluster.pods.holders("antiAffinity")].flatMap(({ term }) => (termMatches(term, pod, own) ? [term.topologyKey] : []));
+}
+
 /** A node that is where the pod wants to be near others, or no longer where others keep it off. One that is repelled by others without terms of its own may be on any. */
-function nodeMayHelp({ affinity, antiAffinity }: Pick<AffinityTerms, "affinity" | "antiAffinity">, change: ClusterChange & { readonly of: "node" }): boolean {
+function nodeMayHelp({ affinity, antiAffinity }: Pick<AffinityTerms, "affinity" | "antiAffinity">, change: ClusterChange & { readonly of: "node" }, repelled: () => readonly string[]): boolean {
   const { object, old, deleted } = change;
-  if (deleted) return false;
+  if (deleted) return true; // who was on it is nowhere
   const [now, before] = [labelsOf(object), old && labelsOf(old)];
-  if (affinity.length + antiAffinity.length === 0) return !before || !Bun.deepEquals(now, before);
+  if (before && Bun.deepEquals(now, before)) return false;
+  if (affinity.length + antiAffinity.length === 0) return true;
   if (!before) return antiAffinity.length > 0 || affinity.some(({ topologyKey }) => labelAt(now, topologyKey) !== undefined);
   return affinity.some(({ topologyKey }) => labelAt(now, topologyKey) !== undefined && labelAt(now, topologyKey) !== labelAt(before, topologyKey))
-    || antiAffinity.some(({ topologyKey }) => labelAt(before, topologyKey) !== undefined && labelAt(now, topologyKey) !== labelAt(before, topologyKey));
+    || [...antiAffinity.map(({ topologyKey }) => topologyKey), ...repelled()].some((topologyKey) => labelAt(before, topologyKey) !== undefined && labelAt(now, topologyKey) !== labelAt(before, topologyKey));
 }
 
 /** Pods that all of `terms` mean. */

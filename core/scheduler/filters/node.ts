@@ -53,6 +53,7 @@ const NOT_ENFORCED = "node(s) didn't match scheduler-enforced node affinity";
 
 /** `addedAffinity`: what the profile asks of nodes for all its pods. */
 export function nodeAffinity({ addedAffinity }: { readonly addedAffinity?: NodeSelector | undefined } = {}): Filter {
+  const takes = (node: Readonly<Node>, pod: Readonly<Pod>): boolean => (!addedAffinity || matchesNodeSelector(addedAffinity, node)) && matchesNode(pod, node);
   return {
     name: "NodeAffinity",
     ofNode: true,
@@ -70,8 +71,7 @@ export function nodeAffinity({ addedAffinity }: { readonly addedAffinity?: NodeS
         },
       };
     },
-    mayHelp: (pod, change) => change.of === "node" && !change.deleted && !(addedAffinity && !matchesNodeSelector(addedAffinity, change.object))
-      && matchesNode(pod, change.object) && !(change.old && matchesNode(pod, change.old)),
+    mayHelp: (pod, change) => change.of === "node" && !change.deleted && takes(change.object, pod) && !(change.old && takes(change.old, pod)),
   };
 }
 

@@ -141,7 +141,7 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
       switch (change.of) {
         case "pod":
           return change.object.metadata.uid === pod.metadata.uid && change.old !== undefined && ((constraints.some(({ honorTaints }) => honorTaints) && !Bun.deepEquals(change.old.spec.tolerations, change.object.spec.tolerations))
-            || constraints.some(({ selector }) => selector.matches(labelsOf(change.old!)) !== selector.matches(labelsOf(change.object))));
+            || constraints.some(({ selector }) => selector.matches(labelsOf(change.old!)) !== selector.matches(labelsOf(change.object))) || !isSpreadAlike(constraintsOf(change.old, "DoNotSchedule", defaults, cluster), constraints));
         case "node": {
           const { object: node, old } = change;
           const keys = keysOf(constraints);
@@ -160,6 +160,11 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
       }
     },
   };
+}
+
+/** Whether the same pods count: by default those that the same services and controllers select. */
+function isSpreadAlike(some: readonly Constraint[], others: readonly Constraint[]): boolean {
+  return some.length === others.length && some.every(({ selector }, i) => `${selector}` === `${others[i]!.selector}`);
 }
 
 /** What one constraint says of domains. */

@@ -39,7 +39,7 @@ function isOwnNewClaim(pod: Readonly<Pod>, change: ClusterChange): boolean { ret
 
 /** There is more room for volumes, or it is in other places. */
 function isStorageSetUp(change: ClusterChange): boolean {
-  if (change.deleted) return false;
+  if (change.deleted) return change.of === "CSI driver" && change.object.spec.storageCapacity === true; // nobody tells any more what room there is
   switch (change.of) {
     case "volume": return true;
     case "storage class": return !change.old || !Bun.deepEquals(change.old.allowedTopologies, change.object.allowedTopologies);
@@ -129,7 +129,7 @@ export const nodeVolumeLimits: Filter = {
     };
   },
   mayHelp: (pod, change, { gates }) => isOwnNewClaim(pod, change) || (gates.has(SCALING) && (change.of === "CSI driver" || (change.of === "CSI node" && !change.deleted))) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
-    || (change.of === "attachment" && change.deleted && podClaims(pod).some(({ ephemeral }) => !ephemeral)) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)),
+    || (change.of === "attachment" && change.deleted && podClaims(pod).length > 0) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)),
 };
 
 function countDrivers(wanted: ReadonlyMap<string, string>, attached: ReadonlyMap<string, string>): Map<string, number> {
@@ -187,7 +187,7 @@ export const volumeRestrictions: Filter = {
       },
     };
   },
-  mayHelp: (pod, change) => isOwnNewClaim(pod, change) || (change.of === "node" && !change.old && !change.deleted)
+  mayHelp: (pod, change) => isOwnNewClaim(pod, change) || (change.of === "node" && (change.deleted || !change.old))
     || (change.of === "placed pod" && change.deleted && namespaceOf(change.object) === namespaceOf(pod) && sharesVolume(pod, change.object)),
 };
 

@@ -59,23 +59,23 @@ test("a claim is prepared once for all its pods, given to the containers that as
   const claim = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "shared", namespace: "d" }, spec: {}, status: { allocation: { devices: { results: [{ request: "big", driver: DRIVER, pool: "n1", device: "gpu-0" }] } }, reservedFor: ["u1", "u2"].map((uid) => ({ resource: "pods", name: `pod-${uid}`, uid })) } };
   await api.client.resource(RESOURCE_CLAIMS).create(claim as unknown as NewObject<ResourceClaim>, { signal });
 
-  await expect(first.prepare(pod("u1"), signal)).rejects.toThrow(`Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`);
+  await expect(first.prepare(pod("u1"), { anew: false, signal })).rejects.toThrow(`Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`);
   expect(events).toEqual([`FailedPrepareDynamicResources: Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`]);
   await first.release("u1", signal); // nothing was begun: the pod can go
-  await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("pod pod-u9 (u9) is not allowed to use ResourceClaim shared");
+  await expect(first.prepare(pod("u9"), { anew: false, signal })).rejects.toThrow("pod pod-u9 (u9) is not allowed to use ResourceClaim shared");
   expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow(`invalid supported gRPC versions of DRA driver plugin ${DRIVER} at endpoint ${socket}: none of services supported by the plugin (["v7.DRAPlugin"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`);
   await first.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1beta1.DRAPlugin", "v1.DRAPlugin"] }, signal);
   const both = { ...pod("u1"), spec: { ...pod("u1").spec, resourceClaims: [{ name: "gpu", resourceClaimName: "shared" }, { name: "late", resourceClaimName: "late" }] } };
-  await expect(first.prepare(both, signal)).rejects.toThrow("fetch ResourceClaim late: ");
+  await expect(first.prepare(both, { anew: false, signal })).rejects.toThrow("fetch ResourceClaim late: ");
   await api.client.resource(RESOURCE_CLAIMS).create({ ...claim, metadata: { name: "late", namespace: "d" }, status: { ...claim.status, allocation: { devices: { results: [{ driver: "nic.example.com" }] } } } } as unknown as NewObject<ResourceClaim>, { signal });
-  await expect(first.prepare(both, signal)).rejects.toThrow("DRA driver nic.example.com is not registered");
+  await expect(first.prepare(both, { anew: false, signal })).rejects.toThrow("DRA driver nic.example.com is not registered");
   expect(calls, "nothing is begun where one of a pod's claims cannot be").toEqual([]);
-  await first.prepare(pod("u1"), signal);
+  await first.prepare(pod("u1"), { anew: false, signal });
   mkdirSync(join(dataDir, "dra_manager_state.tmp")); // the disk takes nothing
-  await expect(first.prepare(pod("u2"), signal)).rejects.toThrow("EISDIR");
-  await expect(first.prepare(pod("u2"), signal), "what is not on disk would be taken from it after a restart").rejects.toThrow("EISDIR");
+  await expect(first.prepare(pod("u2"), { anew: false, signal })).rejects.toThrow("EISDIR");
+  await expect(first.prepare(pod("u2"), { anew: false, signal }), "what is not on disk would be taken from it after a restart").rejects.toThrow("EISDIR");
   rmdirSync(join(dataDir, "dra_manager_state.tmp"));
-  await first.prepare(pod("u2"), signal);
+  await first.prepare(pod("u2"), { anew: false, signal });
   const given = (container: string) => first.devicesOf(pod("u1"), container).flatMap(({ devices }) => devices.flatMap(({ cdiIds }) => cdiIds));
   expect([given("all"), given("one"), given("none")]).toEqual([["example.com/gpu=0", "example.com/gpu=1"], ["example.com/gpu=0"], []]);
   await first.release("u1", signal);
@@ -90,13 +90,17 @@ test("a claim is prepared once for all its pods, given to the containers that as
   metrics = metricsRegistry();
   const second = manager(); // knows from the disk
   await second.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1.DRAPlugin"] }, signal);
-  await second.prepare(pod("u2"), signal);
+  await second.prepare(pod("u2"), { anew: false, signal });
   await second.retain(new Set(["u2"]), signal);
   expect(calls).toEqual(["prepare"]);
+  for (let tries = 0; tries < 2; tries++) await second.prepare(pod("u2"), { anew: true, signal });
+  expect(calls, "the machine may have been down, and what the driver had written in /run is gone").toEqual(["prepare", "prepare"]);
+  expect(second.devicesOf(pod("u2"), "one").flatMap(({ devices }) => devices.map(({ device }) => device))).toEqual(["gpu-0"]);
+  calls.pop();
   await second.release("u2", signal);
   expect(calls).toEqual(["prepare", "unprepare"]);
   expect(counted("dra_operations_duration_seconds", 'is_error="false",operation_name="UnprepareResources"')).toBe(1);
-  await second.prepare(pod("u2"), signal);
+  await second.prepare(pod("u2"), { anew: false, signal });
   await second.retain(new Set(["u3"]), signal); // gone while nobody looked
   expect(calls).toEqual(["prepare", "unprepare", "prepare", "unprepare"]);
   stop.abort();
@@ -128,13 +132,13 @@ test("a driver is asked for all of a pod's claims at once; what one driver canno
 
   const all = answer;
   answer = (uids) => all(uids.slice(1));
-  await expect(manager.prepare(one, signal)).rejects.toThrow("NodePrepareResources skipped 1 ResourceClaims");
+  await expect(manager.prepare(one, { anew: false, signal })).rejects.toThrow("NodePrepareResources skipped 1 ResourceClaims");
   answer = () => ({ other: {} });
-  await expect(manager.prepare(one, signal)).rejects.toThrow("NodePrepareResources returned result for unknown claim UID other");
+  await expect(manager.prepare(one, { anew: false, signal })).rejects.toThrow("NodePrepareResources returned result for unknown claim UID other");
   answer = all;
   calls.length = 0;
-  await manager.prepare(one, signal);
-  await manager.prepare(one, signal);
+  await manager.prepare(one, { anew: false, signal });
+  await manager.prepare(one, { anew: false, signal });
   expect(calls).toEqual(["gpu prepares b,a,both", "nic prepares both"]);
   calls.length = 0;
   for (let tries = 0; tries < 2; tries++) await expect(manager.release("u1", signal)).rejects.toThrow("NodeUnprepareResources failed for ResourceClaim both: busy");

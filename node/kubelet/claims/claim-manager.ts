@@ -25,10 +25,13 @@ import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, driversOf, ty
 import { deviceHealths } from "./device-health.ts";
 import { draDrivers } from "./dra-drivers.ts";
 
+/** `anew`: the pod has no sandbox. */
+interface PrepareCall { readonly anew: boolean; readonly signal: AbortSignal }
+
 export interface ClaimManager extends Runnable {
   readonly handler: PluginHandler;
   /** Throws while something is missing: tried again. */
-  prepare(pod: Pod, signal: AbortSignal): Promise<void>;
+  prepare(pod: Pod, call: PrepareCall): Promise<void>;
   devicesOf(pod: Pod, container: string): ReturnType<typeof devicesOfContainer>;
   /** How what the container has is, for its status. */
   healthOf(pod: Pod, container: string): ResourceStatus[];
@@ -65,6 +68,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
   const path = join(dataDir, "dra_manager_state");
   const file = stateFile(path);
   const claims = new Map<string, PreparedClaim>((readStateFile(path, log, readClaims) ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
+  const prepared = new Set<string>(); // uids of claims, in this process's life
   const inTurn = keyedTurns();
   const measured = claimMetrics({ metrics, clock });
   const healths = deviceHealths({ clock, log, onChange: onHealth });
@@ -80,7 +84,10 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     if (changes.size === 0) return;
     for (const [key, claim] of changes) {
       if (claim) claims.set(key, claim);
-      else claims.delete(key);
+      else {
+        prepared.delete(claims.get(key)?.uid ?? "");
+        claims.delete(key);
+      }
     }
     file.save(() => storedClaims(claims.values()));
     await file.written();
@@ -109,7 +116,10 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     return told;
   }
 
-  async function prepareClaims(pod: Pod, wanted: readonly Readonly<ResourceClaim>[], signal: AbortSignal): Promise<void> {
+  /** For a pod that begins anew what was prepared before this process is prepared again, as upstream asks: the machine may have been down, and what drivers write where it does not last is gone. */
+  function isPrepared(claim: PreparedClaim, anew: boolean): boolean { return claim.devices !== undefined && (!anew || prepared.has(claim.uid)); }
+
+  async function prepareClaims(pod: Pod, wanted: readonly Readonly<ResourceClaim>[], { anew, signal }: PrepareCall): Promise<void> {
     const begun = new Map<string, PreparedClaim>();
     const joined = new Map<string, PreparedClaim>();
     for (const claim of wanted) {
@@ -118,7 +128,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
       const old = claims.get(key);
       if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists (previous pod force-deleted?!)`);
       const pods = [...new Set([...(old?.pods ?? []), pod.metadata.uid])];
-      if (!old?.devices) begun.set(key, { namespace, name, uid, drivers: driversOf(claim), pods });
+      if (!old || !isPrepared(old, anew)) begun.set(key, { ...old, namespace, name, uid, drivers: driversOf(claim), pods }); // its other pods have meanwhile what they had
       else if (pods.length !== old.pods.length) joined.set(key, { ...old, pods });
     }
     const asked = new Set([...begun.values()].flatMap((claim) => claim.drivers));
@@ -129,22 +139,24 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
       const answers = await ask(driver, "NodePrepareResources", [...begun.values()].filter((claim) => claim.drivers.includes(driver)), signal);
       for (const [{ uid }, answer] of answers) given.get(uid)!.push(...devicesIn(driver, answer));
     }
+    for (const { uid } of begun.values()) prepared.add(uid);
     await remember(new Map([...begun].map(([key, claim]) => [key, { ...claim, devices: given.get(claim.uid)! }])));
   }
 
-  async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
+  async function prepareAll(pod: Pod, { anew, signal }: PrepareCall): Promise<void> {
     const wanted: Readonly<ResourceClaim>[] = [];
     try {
       for (const { name, isMade } of claimsOfPod(pod)) {
         const namespace = pod.metadata.namespace ?? "";
         const known = claims.get(`${namespace}/${name}`);
-        if (known?.devices && known.pods.includes(pod.metadata.uid)) continue;
+        const isDone = known !== undefined && isPrepared(known, anew);
+        if (isDone && known.pods.includes(pod.metadata.uid)) continue;
         const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal }).catch((cause: Error) => { throw new Error(`fetch ResourceClaim ${name}: ${cause.message}`, { cause }); });
         checkClaim(pod, claim, { isMade });
-        for (const one of known?.devices ? [] : driversOf(claim)) drivers.driver(one);
+        for (const one of isDone ? [] : driversOf(claim)) drivers.driver(one);
         wanted.push(claim);
       }
-      await inTurns(wanted.map(keyOf), () => prepareClaims(pod, wanted, signal)); // none where one of them cannot be
+      await inTurns(wanted.map(keyOf), () => prepareClaims(pod, wanted, { anew, signal })); // none where one of them cannot be
       await file.written(); // of those that were prepared by a look before this one, too
     } catch (cause) {
       signal.throwIfAborted();
@@ -179,9 +191,9 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     handler: drivers.handler,
     run: drivers.run,
 
-    async prepare(pod, signal) {
+    async prepare(pod, call) {
       if (!pod.spec.resourceClaims?.length && !pod.status?.extendedResourceClaimStatus) return;
-      await measured.operation("PrepareResources", () => prepareAll(pod, signal));
+      await measured.operation("PrepareResources", () => prepareAll(pod, call));
     },
 
     devicesOf: (pod, container) => devicesOfContainer(pod, container, (name) => claims.get(`${pod.metadata.namespace ?? ""}/${name}`)),

@@ -42,6 +42,19 @@ test("a zero is no wish where upstream takes it for none, as in the files that t
   for (const { syncMs, streamIdleMs, statusMs } of written) expect([syncMs, streamIdleMs, statusMs]).toEqual([60_000, 14_400_000, 10_000]);
 });
 
+test("null is no wish, wherever it stands, and in a map it is what the type has of nothing", () => {
+  const { configuration: _, ...plain } = applied({ registerWithTaints: [{ key: "a", effect: "NoSchedule" }], featureGates: {} });
+  const nulls = {
+    authentication: { webhook: { cacheTTL: null, enabled: null }, anonymous: null, x509: null }, authorization: { mode: null, webhook: { cacheAuthorizedTTL: null } }, memorySwap: { swapBehavior: null }, userNamespaces: { idsPerPod: null }, crashLoopBackOff: null,
+    logging: { flushFrequency: null, options: null }, tracing: { endpoint: null }, evictionSoft: null, registerWithTaints: [{ key: "a", effect: "NoSchedule", value: null, timeAdded: null }],
+  };
+  const { configuration, ...read } = applied(nulls);
+  expect(read).toEqual(plain);
+  expect(configuration?.["userNamespaces"]).toEqual({});
+  expect(() => applied({ evictionHard: { "memory.available": null } })).toThrow("quantities must match the regular expression");
+  expect(applied({ evictionSoft: { "memory.available": "1Gi" }, evictionSoftGracePeriod: { "memory.available": "1m" } }, { evictionSoft: { "memory.available": null } }).eviction.thresholds.some(({ graceMs }) => graceMs)).toBe(false);
+});
+
 test("durations are told as Go prints them", () => {
   expect(kubeletConfiguration(applied({ syncFrequency: "90m", fileCheckFrequency: "1500ms", volumeStatsAggPeriod: "-90s", httpCheckFrequency: "1.5us" }))).toMatchObject({ syncFrequency: "1h30m0s", fileCheckFrequency: "1.5s", volumeStatsAggPeriod: "-1m30s", httpCheckFrequency: "1.5µs" });
 });

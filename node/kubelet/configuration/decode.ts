@@ -14,6 +14,7 @@ import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { jsonNodeOf } from "../../../core/api/codec/json-document.ts";
 import { isMap, type JsonMap } from "../../../core/api/patch/json-value.ts";
 import { diagnose } from "../../../core/api/schema/diagnose.ts";
+import type { Type } from "../../../core/api/schema/facts.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
@@ -42,7 +43,18 @@ export function mergeConfigurations(documents: readonly { readonly path: string;
     if (wrong !== undefined) throw new Error(`failed to load kubelet config file, path: ${path}, error: ${wrong}`);
     merged = overlay(merged, fields);
   }
-  return merged;
+  return withoutNulls(type, merged) as Configuration;
+}
+
+/** As Go reads it: a field that is null is not there, and in a list or a map null is what the type has of nothing. */
+function withoutNulls(type: Type, value: unknown): unknown {
+  switch (type.kind) {
+    case "struct": return Object.fromEntries(Object.entries(value ?? {}).flatMap(([name, part]: [string, unknown]) => (part === null ? [] : [[name, withoutNulls(type.field(name)!.type, part)]])));
+    case "list": return ((value ?? []) as readonly unknown[]).map((item) => withoutNulls(type.items, item));
+    case "map": return Object.fromEntries(Object.entries(value ?? {}).map(([name, part]) => [name, withoutNulls(type.values, part)]));
+    case "scalar": return value ?? (type.scalar === "string" ? "" : type.scalar === "bool" ? false : 0);
+    case "special": return value ?? "0";
+  }
 }
 
 function overlay(below: JsonMap, above: JsonMap): Record<string, unknown> {

@@ -10,7 +10,7 @@ import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
-import { HOSTS_FILE, messagesDirectory } from "../volumes/pod-directories.ts";
+import { HOSTS_FILE, messagesDirectory, subPathsDirectory } from "../volumes/pod-directories.ts";
 import type { ReadyVolume } from "../volumes/ready-volume.ts";
 import { bindSubPath, resolveSubPath, SubPathNotMade } from "../volumes/subpath.ts";
 import { joinedText } from "./byte-text.ts";
@@ -88,7 +88,7 @@ async function volumeMount(facts: MountFacts, mount: VolumeMount, index: number)
   if (volume.image) return { ...common, image: { image: volume.image.reference }, ...(subPath === "" ? {} : { image_sub_path: subPath }) };
   const hostPath = volume.hostPath ?? "";
   if (subPath === "") return { ...common, host_path: hostPath };
-  const target = join(podDir, "volume-subpaths", mount.name, container.name, String(index));
+  const target = join(subPathsDirectory(podDir), mount.name, container.name, String(index));
   try {
     return { ...common, host_path: os === "windows" ? await resolveSubPath({ volumePath: hostPath, subPath }) : await bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
   } catch (cause) {

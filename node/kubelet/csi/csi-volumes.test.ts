@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, statSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
@@ -31,6 +31,7 @@ import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from 
 import { type CsiVolumes, csiVolumes } from "./csi-volumes.ts";
 import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
+import { writeNote } from "./volume-note.ts";
 import { figuresOf, namesInPod, volumeStats } from "./volume-stats.ts";
 
 const DRIVER = "fake.csi.example.com";
@@ -152,6 +153,7 @@ test("a volume for one pod is refused to another until the first is gone", async
   await volumes.setUp(pod("u1"), alone, undefined, signal);
   await expect(volumes.setUp(pod("u2"), alone, undefined, signal)).rejects.toThrow('MountVolume.SetUp failed for volume "pv-1" : volume uses the ReadWriteOncePod access mode and is already in use by another pod');
   await volumes.setUp(pod("u1"), alone, undefined, signal);
+  await expect(node.restart().setUp(pod("u2"), alone, undefined, signal), "the pod that has it has not been looked at yet").rejects.toThrow("is already in use by another pod");
   await volumes.tearDown("u1", signal);
   await volumes.setUp(pod("u2"), alone, undefined, signal);
   expect(calls.filter((call) => call === "publish" || call === "unpublish")).toEqual(["publish", "unpublish", "publish"]);
@@ -171,6 +173,37 @@ test("a kubelet that starts anew takes over what is published, and ends what nob
   expect(node.calls).toEqual(["stage", "publish"]);
   await node.restart().tearDown("u1", signal); // another one still: knows it from the disk alone
   await eventually(() => node.calls.slice(2).join(), (all) => all === "unpublish,unstage");
+});
+
+test("a volume that is staged still when the kubelet was killed is in use until it is not: nobody detaches it meanwhile", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  await node.volumes.setUp(pod("u1"), volume, undefined, signal);
+  rmSync(publishTarget(dataDir, "u1", volume).note, { recursive: true }); // unpublished, and then it was killed
+  const after = node.restart();
+  expect(await after.inUse()).toEqual([`kubernetes.io/csi/${DRIVER}^h1`]);
+  await after.sweep(signal);
+  expect([node.calls, await after.inUse()]).toEqual([["stage", "publish", "unstage"], []]);
+});
+
+test("a disk that could not be read once tells later who used what before", async () => {
+  await using node = await startNode();
+  const note = join(publishTarget(dataDir, "u1", { specName: "v", block: false }).note, "vol_data.json");
+  mkdirSync(note, { recursive: true });
+  const volumes = node.restart();
+  await expect(volumes.inUse()).rejects.toThrow("EISDIR");
+  rmSync(note, { recursive: true });
+  await writeNote(dirname(note), { driverName: DRIVER, volumeHandle: "h7", attachmentID: "a" });
+  expect(await volumes.inUse()).toEqual([`kubernetes.io/csi/${DRIVER}^h7`]);
+});
+
+test("a driver that is gone keeps no volume of another one from being taken back", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  await node.volumes.setUp(pod("u1"), volume, undefined, signal);
+  await writeNote(publishTarget(dataDir, "u1", { specName: "of-another", block: false }).note, { driverName: "gone.example.com", volumeHandle: "h2" });
+  for (let tries = 0; tries < 2; tries++) await expect(node.volumes.tearDown("u1", signal)).rejects.toThrow("driver name gone.example.com not found in the list of registered CSI drivers");
+  await eventually(() => node.calls.join(), (all) => all === "stage,publish,unpublish,unstage");
 });
 
 test("a driver that may still be at it is asked to end it; one that has refused is not", async () => {

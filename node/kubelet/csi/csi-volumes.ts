@@ -28,7 +28,7 @@ import type { CsiDriver } from "./drivers.ts";
 import { growCsiVolume } from "./expand.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import { nodeCalls } from "./node-calls.ts";
-import { keyOfNote, publishedVolumes } from "./noted-volumes.ts";
+import { keyOfNote, podsOnDisk, publishedVolumes } from "./noted-volumes.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
 import { readNote } from "./volume-note.ts";
 
@@ -78,7 +78,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const facts = await factsOf(driver, signal);
       const object = await driverObject(volume.driver, signal);
       if (!volume.block) await attempt("MountVolume.SetUp", volume, async () => withContext("mounter.SetupAt failed to check volume lifecycle mode", () => checkLifecycle(volume, object)));
-      await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
+      await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, () => checkAlone(pod, volume));
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
       staged.use(pod.metadata.uid, key, { attaches });
       const { target: published, note } = publishTarget(dataDir, pod.metadata.uid, volume);
@@ -108,12 +108,12 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     });
   }
 
-  /** A volume for one pod is not another's as well, whatever its driver thinks of that. */
-  function checkAlone({ metadata: { uid } }: Pod, volume: CsiVolume): void {
+  /** A volume for one pod is not another's as well, whatever its driver thinks of that. Who has it the disk tells: of one that had it before this process nothing else may have been heard yet. */
+  async function checkAlone({ metadata: { uid } }: Pod, volume: CsiVolume): Promise<void> {
     if (volume.accessMode !== "ReadWriteOncePod") return;
     const key = volumeKey(volume);
-    for (const [other, published] of done)
-      if (other !== uid && [...published.values()].some((one) => volumeKey(one.volume) === key)) throw new Error("volume uses the ReadWriteOncePod access mode and is already in use by another pod");
+    for (const other of await podsOnDisk(dataDir))
+      if (other !== uid && (await publishedVolumes(dataDir, other)).some(({ note }) => keyOfNote(note) === key)) throw new Error("volume uses the ReadWriteOncePod access mode and is already in use by another pod");
   }
 
   function remember({ metadata: { uid } }: Pod, published: Published): void {
@@ -145,8 +145,17 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     await staged.adopted();
     done.delete(podUid);
     for (const target of unfinished) if (target.includes(podUid)) unfinished.delete(target);
-    for (const noted of await publishedVolumes(dataDir, podUid)) await inTurn(keyOfNote(noted.note), () => calls.unpublish(noted, signal));
-    staged.release(podUid);
+    const stuck = new Set<string>(); // keys
+    const problems: unknown[] = [];
+    await Promise.all((await publishedVolumes(dataDir, podUid)).map(async (noted) => { // what one driver cannot do keeps no other: somebody may wait for that volume elsewhere
+      const key = keyOfNote(noted.note);
+      await inTurn(key, () => calls.unpublish(noted, signal)).catch((error: unknown) => {
+        stuck.add(key);
+        problems.push(error);
+      });
+    }));
+    staged.release(podUid, stuck);
+    if (problems.length > 0) throw problems[0];
   }
 
   return {

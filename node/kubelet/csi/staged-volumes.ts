@@ -12,6 +12,7 @@ import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
 import type { InTurn } from "../../../core/lifecycle/keyed-turns.ts";
 import type { NodeCalls, Staging } from "./node-calls.ts";
 import { keyOfNote, podsOnDisk, publishedVolumes, stagedVolumes } from "./noted-volumes.ts";
+import type { VolumeNote } from "./volume-note.ts";
 import { VolumeUsers } from "./volume-users.ts";
 
 interface Deps extends Pick<CsiVolumesDeps, "dataDir" | "clock" | "log" | "signal" | "onInUse"> {
@@ -34,7 +35,12 @@ export class StagedVolumes {
   }
 
   /** Resolves once it is known who used what before this process. To be waited for before anything else. */
-  adopted(): Promise<void> { return (this.#adopted ??= this.#adopt()); }
+  adopted(): Promise<void> {
+    return (this.#adopted ??= this.#adopt().catch((error: unknown) => {
+      this.#adopted = undefined; // too many open files, for one, is no reason to know nothing for good
+      throw error;
+    }));
+  }
 
   /** A pod uses the volume from now on. */
   use(podUid: string, key: string, options: { readonly attaches: boolean }): void { this.#users.claim(podUid, key, options); }
@@ -54,9 +60,9 @@ export class StagedVolumes {
     return target;
   }
 
-  /** The pod uses nothing any more. What nobody uses is unstaged in the background: pods that are gone do not wait for that. */
-  release(podUid: string): void {
-    for (const key of this.#users.release(podUid)) void this.#unstageUntilDone(key);
+  /** The pod uses nothing any more but these. What nobody uses is unstaged in the background: pods that are gone do not wait for that. */
+  release(podUid: string, stuck: ReadonlySet<string>): void {
+    for (const key of this.#users.release(podUid, stuck)) void this.#unstageUntilDone(key);
   }
 
   /** Ends what a kubelet that was killed has left staged. */
@@ -67,7 +73,9 @@ export class StagedVolumes {
       const key = keyOfNote(note);
       if (this.#users.isUsed(key)) continue;
       await inTurn(key, async () => {
-        if (!this.#users.isUsed(key)) await this.#unstage(key, signal);
+        if (this.#users.isUsed(key)) return;
+        await this.#unstage(key, signal);
+        this.#users.letGo(key);
       }).catch((error: unknown) => log.debug("volume not unstaged, next try at the next look", { driver: note.driverName, volume: note.volumeHandle, error }));
     }
   }
@@ -89,7 +97,9 @@ export class StagedVolumes {
 
   async #adopt(): Promise<void> {
     const { dataDir } = this.#deps;
-    for (const uid of await podsOnDisk(dataDir)) for (const { note } of await publishedVolumes(dataDir, uid)) this.#users.claim(uid, keyOfNote(note), { attaches: note.attachmentID !== undefined && note.attachmentID !== "" });
+    const attaches = ({ attachmentID }: VolumeNote): boolean => attachmentID !== undefined && attachmentID !== "";
+    for (const { note } of await stagedVolumes(dataDir)) if (attaches(note)) this.#users.hold(keyOfNote(note)); // whether or not a pod uses it
+    for (const uid of await podsOnDisk(dataDir)) for (const { note } of await publishedVolumes(dataDir, uid)) this.#users.claim(uid, keyOfNote(note), { attaches: attaches(note) });
   }
 
   async #unstageUntilDone(key: string): Promise<void> {

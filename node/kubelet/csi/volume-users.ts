@@ -20,10 +20,17 @@ export class VolumeUsers {
     this.#onInUse();
   }
 
-  /** The pod uses nothing any more. Returns what nobody uses since. */
-  release(podUid: string): readonly string[] {
+  /** It is staged, for whoever it was: nobody detaches it until it is let go. */
+  hold(key: string): void {
+    if (this.#attachable.has(key)) return;
+    this.#attachable.add(key);
+    this.#onInUse();
+  }
+
+  /** The pod uses nothing any more but these. Returns what nobody uses since. */
+  release(podUid: string, stuck: ReadonlySet<string> = new Set()): readonly string[] {
     const unused: string[] = [];
-    for (const [key, pods] of this.#pods) if (pods.delete(podUid) && pods.size === 0) unused.push(key);
+    for (const [key, pods] of this.#pods) if (!stuck.has(key) && pods.delete(podUid) && pods.size === 0) unused.push(key);
     for (const key of unused) this.#pods.delete(key);
     return unused;
   }

@@ -68,7 +68,7 @@ function goPath(text: string): { readonly path: string; readonly query: string }
 
 /** The number of a port, looked up by name in the container if it is one. */
 export function containerPort(port: number | string, container: Container | EphemeralContainer): number {
-  const number = typeof port === "number" ? port : container.ports?.find(({ name }) => name === port)?.containerPort ?? Number(port);
+  const number = typeof port === "number" ? port : container.ports?.find(({ name }) => name === port)?.containerPort ?? (/^[+-]?\d+$/.test(port) ? Number(port) : Number.NaN); // "0x50" and "1e3" are names
   if (!Number.isInteger(number)) throw new Error(`strconv.Atoi: parsing ${goQuote(String(port))}: invalid syntax`);
   if (number <= 0 || number >= 65536) throw new Error(`invalid port number: ${number}`);
   return number;

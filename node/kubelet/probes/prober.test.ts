@@ -43,7 +43,8 @@ test("http", async () => {
     expect(await get("/broken")).toBe("failure: HTTP probe failed with statuscode: 503");
     expect(await get("/slow", {}, 0.2)).toBe(`failure: Get "http://127.0.0.1:${port}/slow": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
     expect(await run({ httpGet: { port: "web", path: "ok" } }, { container: { ports: [{ name: "web", containerPort: port }] } })).toBe("success: body");
-    expect(await run({ httpGet: { port: "nope" } })).toBe(`error: strconv.Atoi: parsing "nope": invalid syntax`);
+    for (const name of ["nope", "0x50", "8e1", ""]) expect(await run({ httpGet: { port: name } })).toBe(`error: strconv.Atoi: parsing "${name}": invalid syntax`);
+    expect(await run({ httpGet: { port: String(port), path: "ok" } })).toBe("success: body");
   } finally {
     server.close();
     server.closeAllConnections();

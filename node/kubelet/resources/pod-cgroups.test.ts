@@ -83,3 +83,19 @@ test("while containers still have more, the pod's limits only widen", () => {
   expect(written.map(({ cpuQuotaUs, memoryBytes }) => [cpuQuotaUs, (memoryBytes ?? 0) >> 20])).toEqual([[50_000, 64], [50_000, 128], [20_000, 128]]);
   expect(pods.limits("p")?.memoryBytes).toBe(128 << 20);
 });
+
+test.each([
+  [2, "memory.max", "268435456\n", 256],
+  [2, "memory.max", "max\n", 0], // stays as it is
+  [2, "memory.max", "33554432\n", 64],
+  [2, "memory.max", undefined, 64], // the machine was down
+  [1, "memory.limit_in_bytes", "268435456\n", 256],
+  [1, "memory.limit_in_bytes", "9223372036854771712\n", 0],
+] as const)("while containers still have more, a kubelet that begins anew takes no memory from their pod: with the %s. cgroups %s has %o, and is set to %s MiB", (version, file, text, mebibytes) => {
+  const written: number[] = [];
+  const cgroups = { version, ensure: (_: string, { memoryBytes = 0 }: CgroupLimits) => void written.push(memoryBytes >> 20), text: (path: string, _: string, name: string) => (path === "/kubepods/podp" && name === file ? text : undefined) };
+  const pods = podCgroups(cgroups as unknown as Cgroups, { cgroupRoot: "/" });
+  const guaranteed = { cpu: "1", memory: "64Mi" };
+  for (const widen of [true, false]) pods.ensure(pod("p", { requests: guaranteed, limits: guaranteed }), { widen });
+  expect(written).toEqual(mebibytes === 64 ? [64] : [mebibytes, 64]);
+});

@@ -57,10 +57,21 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
   const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice
 
   function limitsOf(pod: Pod, { unlimitedCpu = false, widen = false }: EnsureOptions = {}): CgroupLimits {
-    const before = done.get(pod.metadata.uid);
-    const wanted = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }), ...(hugepageSizes.length === 0 ? {} : { hugepages: podHugepages(pod, hugepageSizes) }) };
-    return widen && before ? widest(before, wanted) : wanted;
+    const wanted: CgroupLimits = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }), ...(hugepageSizes.length === 0 ? {} : { hugepages: podHugepages(pod, hugepageSizes) }) };
+    if (!widen) return wanted;
+    const before = done.get(pod.metadata.uid) ?? asFound(pathOf(pod), wanted);
+    return before ? widest(before, wanted) : wanted;
   }
+
+  /** Where an earlier kubelet has set the limits, what runs of the pod may have more memory still, and would be ended for it. Undefined: it has no group. */
+  function asFound(path: string, wanted: CgroupLimits): CgroupLimits | undefined {
+    const text = cgroups.text(path, "memory", cgroups.version === 2 ? "memory.max" : "memory.limit_in_bytes");
+    if (text === undefined) return undefined;
+    const { memoryBytes: _, ...rest } = wanted, memoryBytes = Number(text);
+    return memoryBytes < UNLIMITED_BYTES ? { ...rest, memoryBytes } : rest;
+  }
+
+  function pathOf(pod: Pod): string { return posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`); }
 
   return {
     roots: [root, classes.Burstable, classes.BestEffort],
@@ -69,7 +80,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
       cgroups.ensure(classes.Burstable, cgroups.exists(classes.Burstable) ? {} : { cpuShares: cpuShares(0) }); // pods that run keep what they have until it is known who they are: the API server may be away
       cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes, ...(pids === undefined ? {} : { pids }) }); // last: the kernel may refuse it
     },
-    pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
+    pathOf,
     change(pod, options) {
       const before = done.get(pod.metadata.uid);
       const limits = limitsOf(pod, options);
@@ -78,7 +89,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
     ensure(pod, options) {
       const limits = limitsOf(pod, options);
       if (JSON.stringify(done.get(pod.metadata.uid)) === JSON.stringify(limits)) return;
-      cgroups.ensure(this.pathOf(pod), limits);
+      cgroups.ensure(pathOf(pod), limits);
       done.set(pod.metadata.uid, limits);
     },
     remove(podUid) {
@@ -89,7 +100,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
       return left.length === 0;
     },
     memoryBytes(pod, containerId) {
-      const path = this.pathOf(pod);
+      const path = pathOf(pod);
       const below = containerId === undefined ? undefined : cgroups.children(path).find((name) => name.includes(containerId));
       if (containerId !== undefined && below === undefined) return undefined;
       return cgroups.usage(below === undefined ? path : posix.join(path, below))?.memoryBytes;
@@ -101,6 +112,9 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
     },
   };
 }
+
+/** Version 1 tells of no limit with a number: the largest there is, in whole pages. Version 2 tells "max". */
+const UNLIMITED_BYTES = 2 ** 62;
 
 /** Of each the wider; none is the widest. */
 function widest(a: CgroupLimits, b: CgroupLimits): CgroupLimits {

@@ -33,7 +33,7 @@ echo '{"type":"signal","interface":"org.freedesktop.login1.Manager","member":"Pr
 while [ ! -e "${at("up")}" ]; do sleep 0.02; done
 echo '{"type":"signal","payload":{"type":"b","data":[false]}}'
 exec sleep 10`);
-  const locks = (): string[] => (existsSync(at("locks")) ? readFileSync(at("locks"), "utf8").trim().split("\n") : []);
+  const locks = (): string[] => (existsSync(at("locks")) ? readFileSync(at("locks"), "utf8").split("\n").slice(0, -1) : []); // a line is there with its end
   const told: string[] = [];
   const stop = new AbortController();
   const exec = async () => ({ exitCode: 0, stdout: "t 5000000\n", stderr: "" }); // it waits 5 s for anybody, which is enough

@@ -26,7 +26,7 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventRecorder;
-  /** All of them, whenever something changed. */
+  /** All of them, once it is known which there are, and whenever something changed. */
   readonly onChange: (pods: readonly Pod[]) => void;
 }
 
@@ -43,6 +43,7 @@ const SETTLE_MS = 100;
 
 export function staticPods({ directory, nodeName, complete, scanMs, clock, log, events, onChange }: Deps): Runnable {
   const known = new Map<string, Content & { readonly pod: Pod | undefined }>(); // by file name
+  let isTold = false; // that there is none is worth telling, too
 
   /** `seen`: what happened since the last scan; undefined: everything is looked through. */
   async function scan(seen?: ReadonlyMap<string, Happened>): Promise<void> {
@@ -63,7 +64,8 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
       known.set(name, { ...content, pod });
       changed = true;
     }
-    if (changed) onChange(withoutNamesakes(names));
+    if (changed || !isTold) onChange(withoutNamesakes(names));
+    isTold = true;
   }
 
   /** Of pods of one name, that of the first file. */

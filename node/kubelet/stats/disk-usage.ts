@@ -21,17 +21,17 @@ const UNCOUNTED: ReadonlySet<string> = new Set(["ENOENT", "ENOTDIR", "ELOOP", "E
 
 /** What stands below `path` on the same file system; files with several names count once. What vanishes while we look does not count. */
 export async function directoryUsage(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
-  let bytes = 0;
-  const seen = new Set<string>();
+  let bytes = 0, inodes = 0;
+  const seen = new Set<number>(); // inodes with several names: of others there may be millions
   const device = (await statIfThere(path))?.dev;
 
   async function walk(at: string): Promise<void> {
     if (signal.aborted) return;
     const found = await statIfThere(at);
-    if (!found || found.dev !== device || seen.has(String(found.ino))) return;
-    seen.add(String(found.ino));
+    if (!found || found.dev !== device || seen.has(found.ino)) return;
+    inodes++;
     bytes += found.blocks * 512;
-    if (!found.isDirectory()) return;
+    if (!found.isDirectory()) return void (found.nlink > 1 && seen.add(found.ino));
     const handle = at.length > NAME_BYTES_LONG ? await openIfThere(at) : undefined;
     try {
       const here = handle ? `/proc/self/fd/${handle.fd}` : at;
@@ -42,7 +42,7 @@ export async function directoryUsage(path: string, signal: AbortSignal): Promise
   }
 
   await walk(path);
-  return { bytes, inodes: seen.size };
+  return { bytes, inodes };
 }
 
 async function entriesOf(path: string): Promise<Dirent[]> {

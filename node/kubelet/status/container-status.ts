@@ -163,14 +163,20 @@ function withProbes(facts: StatusFacts, { kind, container }: { kind: ContainerKi
   const running = status.state?.running !== undefined;
   const id = status.containerID?.replace(/^.*:\/\//, "") ?? "";
   const startedMs = runtime.containers.find((seen) => seen.id === id)?.startedAtMs;
-  const adopted = running && old?.containerID === status.containerID && startedMs !== undefined && (startedMs < kubeletStartedMs || startedMs > nowMs); // before us, or before the clock was set back
+  const isOlder = running && startedMs !== undefined && (startedMs < kubeletStartedMs || startedMs > nowMs); // before us, or before the clock was set back
+  const isAdopted = isOlder && old?.containerID === status.containerID;
 
+  /** No probe has spoken yet: one that is not at work may not have begun. */
+  const unspoken = (probe: "startup" | "readiness", before: boolean | undefined): boolean => {
+    const isProbed = probes.probes(pod.metadata.uid, container.name, probe) || (isOlder && container[`${probe}Probe`] !== undefined);
+    return !isProbed || (isAdopted && before === true);
+  };
   const startup = probes.startup(id);
-  const started = running && (startup === undefined ? !probes.probes(pod.metadata.uid, container.name, "startup") || (adopted && old?.started === true) : startup === "success");
+  const started = running && (startup === undefined ? unspoken("startup", old?.started) : startup === "success");
   if (kind === "init" && !isSidecar(container)) return { ...status, started, ready: status.state?.terminated?.exitCode === 0 };
 
   const readiness = probes.readiness(id);
-  const ready = started && (readiness === undefined ? !probes.probes(pod.metadata.uid, container.name, "readiness") || (adopted && old?.ready === true) : readiness === "success");
+  const ready = started && (readiness === undefined ? unspoken("readiness", old?.ready) : readiness === "success");
   return { ...status, started, ready };
 }
 

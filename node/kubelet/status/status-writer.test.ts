@@ -1,6 +1,7 @@
 /** Who else writes to a pod's status, and what the kubelet does about it. */
 import { expect, test } from "vitest";
 import type { Pod, PodCondition, PodStatus } from "../../../core/api/gen/core.v1.ts";
+import { conflict, statusError } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
@@ -56,6 +57,20 @@ test("what another has written over is said again after ten seconds, once, and n
   writer.reconcile((api = podWith(30, { conditions: [ready("False")] })));
   writer.forget("u");
   expect(clock.held).toEqual([]);
+});
+
+test("a pod whose status is refused as a conflict is no other's: it is written again", async () => {
+  let api = podWith(1, {});
+  const refusals = [conflict({ group: "", resource: "pods" }, "p"), statusError({ code: 409, reason: "Conflict", message: "admission webhook \"w\" denied the request" })];
+  const patch = async (_: Pod, __: string, { status }: { status: PodStatus }) => {
+    const refusal = refusals.shift();
+    if (refusal) throw refusal;
+    return (api = podWith(2, status));
+  };
+  const writer = statusWriter({ client: { resource: () => ({ patch }) } as unknown as Client, clock: { ...heldClock(), sleep: async () => undefined }, log: silentLog, signal: new AbortController().signal, objectOf: () => api });
+  writer.set(api, { phase: "Running" });
+  await writer.written("u");
+  expect(api.status).toEqual({ phase: "Running" });
 });
 
 test("a disruption is announced as the pod ends, and never again: the disruption controller may take it back", () => {

@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/status/status_manager.go (semantics)
  */
 import type { Pod, PodStatus } from "../../../core/api/gen/core.v1.ts";
-import { hasCause, isAnotherUid, isConflict, isNotFound, reasonOf } from "../../../core/api/meta/status-error.ts";
+import { isAnotherUid, isNotFound, reasonOf } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { revisionOf } from "../../../core/client/object-cache.ts";
 import { PODS } from "../../../core/client/resources.ts";
@@ -72,7 +72,7 @@ export function statusWriter({ client, clock, log, signal, objectOf, onWritten }
         failures = 0;
       } catch (error) {
         if (signal.aborted) break;
-        if (isNotFound(error) || isAnotherUid(error) || (isConflict(error) && !hasCause(error, "FieldManagerConflict"))) {
+        if (isNotFound(error) || isAnotherUid(error)) {
           entry.gone = true; // or another pod has its name
           break;
         }

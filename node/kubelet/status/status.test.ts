@@ -275,6 +275,24 @@ test("a container that started before the clock was set back is as ready as it w
   expect(statusOf({}, seen, { probes, before }).containerStatuses?.[0]).toMatchObject({ started: false, ready: false });
 });
 
+test("a container that ran before the kubelet did is what was told of it, if that was told of this very one, although its probes are not at work yet", () => {
+  const probe = { exec: { command: ["true"] } };
+  const seen = runtime("app=running");
+  const later = { ...seen, containers: seen.containers.map((one) => ({ ...one, startedAtMs: NOW + 3_600_000 })) };
+  const shown = (probed: Partial<Container>, told?: { readonly started: boolean; readonly ready: boolean; readonly id?: string }): unknown[] => {
+    const before: PodStatus = told ? { containerStatuses: [{ name: "app", image: "i", imageID: "", restartCount: 0, ...told, containerID: `containerd://${told.id ?? "app-0"}` }] } : {};
+    const { started, ready } = statusOf({ containers: [container("app", probed)] }, later, { before }).containerStatuses![0]!;
+    return [started, ready];
+  };
+  expect(shown({})).toEqual([true, true]);
+  expect(shown({ readinessProbe: probe })).toEqual([true, false]);
+  expect(shown({ readinessProbe: probe }, { started: true, ready: false })).toEqual([true, false]);
+  expect(shown({ readinessProbe: probe }, { started: true, ready: true })).toEqual([true, true]);
+  expect(shown({ readinessProbe: probe }, { started: true, ready: true, id: "another" })).toEqual([true, false]);
+  expect(shown({ startupProbe: probe }, { started: false, ready: false })).toEqual([false, false]);
+  expect(shown({ startupProbe: probe }, { started: true, ready: true })).toEqual([true, true]);
+});
+
 test("a container that ends is counted once, however often its pod's status is said", () => {
   const { containerStatuses, ...running } = statusOf({}, runtime("app=running"));
   const ended = statusOf({}, runtime("app=exited:139"), { before: { ...running, containerStatuses: containerStatuses! } });

@@ -6,7 +6,7 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { type Clock, systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
-import type { ExecResult } from "../../os/exec.ts";
+import { ExecError, type ExecResult } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { FilesystemMismatch } from "./format-and-mount.ts";
 import { localDevices, localKind } from "./local-devices.ts";
@@ -21,7 +21,7 @@ const { signal } = new AbortController();
 const volume = { name: "pv", device: "/dev/sdz", fsType: "", options: ["noatime"], readOnly: false };
 
 /** A machine on which programs answer as told. `refuses`: the kernel mounts nothing. */
-function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false, busy = new Set<string>() } = {}) {
+function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false, busy = new Set<string>(), hangs = { until: Promise.resolve() } } = {}) {
   const did: string[] = [];
   const table: { source: string; target: string }[] = [];
   const mounts = {
@@ -32,13 +32,15 @@ function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false
       table.push({ source, target });
     },
     bind(from: string, target: string) { table.push({ source: table.find((mounted) => mounted.target === from)!.source, target }); },
-    unmount(target: string) {
-      if (busy.has(target)) throw new Error(`unmount ${target}: EBUSY`);
-      table.splice(table.findIndex((mounted) => mounted.target === target), 1);
-    },
+    isMountPoint: (path: string) => table.some(({ target }) => target === path),
   } as unknown as Mounts;
   const exec = async (program: string, args: readonly string[]): Promise<ExecResult> => {
     did.push([program, ...args].join(" "));
+    if (program === "umount") {
+      await hangs.until;
+      if (busy.has(args[0]!)) return { exitCode: 32, stdout: "", stderr: "target is busy" };
+      table.splice(table.findIndex((mounted) => mounted.target === args[0]), 1);
+    }
     return { exitCode: 0, stdout: "", stderr: "", ...answers[program] };
   };
   return { did, table, devices: localDevices({ dataDir, mounts, exec, log: silentLog }) };
@@ -71,10 +73,10 @@ test("a device that several pods use is mounted once, until the last of them is 
   expect(did.filter((line) => line === mount)).toHaveLength(1);
   const shared = join(dataDir, "plugins/kubernetes.io/local-volume/mounts/pv");
   table.splice(table.findIndex(({ target }) => target === a), 1);
-  await devices.sweep();
+  await devices.sweep(signal);
   expect(table.map(({ target }) => target)).toEqual([shared, b]);
   table.pop();
-  await devices.sweep();
+  await devices.sweep(signal);
   expect([table, existsSync(shared)]).toEqual([[], false]);
 });
 
@@ -84,11 +86,28 @@ test("a device that somebody of the machine still looks into keeps no other, and
   await devices.show(volume, join(dataDir, "pods/a/volumes/v"), signal);
   await devices.show({ ...volume, name: "pv2", device: "/dev/sdy" }, join(dataDir, "pods/a/volumes/w"), signal);
   table.splice(0, table.length, ...table.filter(({ target }) => target.startsWith(root)));
-  await devices.sweep();
+  await devices.sweep(signal);
   expect(table.map(({ target }) => target)).toEqual([join(root, "pv")]);
   busy.clear();
-  await devices.sweep();
+  await devices.sweep(signal);
   expect(table).toEqual([]);
+});
+
+test("a disk that does not answer is unmounted beside all else, once, and is nobody's before it has been", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const { did, table, devices } = machine({ blkid: { stdout: "TYPE=ext4\n" } }, { hangs: { until: promise } });
+  await devices.show(volume, join(dataDir, "pods/a/volumes/v"), signal);
+  table.pop();
+  const gone = new AbortController();
+  const first = devices.sweep(gone.signal);
+  gone.abort();
+  await first;
+  await devices.sweep(signal);
+  const shown = devices.show(volume, join(dataDir, "pods/b/volumes/v"), signal);
+  expect(did.filter((line) => line.startsWith("umount") || line === mount)).toEqual([mount, `umount ${join(dataDir, "plugins/kubernetes.io/local-volume/mounts/pv")}`]);
+  resolve();
+  await shown;
+  expect(did.at(-1)).toBe(mount);
 });
 
 test.each<[string, Record<string, Partial<ExecResult>>, boolean, string]>([
@@ -179,6 +198,21 @@ test("a local directory is mounted as its volume says; it is given to the group 
   } finally {
     mounts.unmountAll(dataDir);
   }
+});
+
+test("a local directory that is another machine's is mounted once that answers, and is measured as one of another machine's", async () => {
+  const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, local: { path: dataDir } } };
+  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
+  let isAway = true;
+  const exec = async (): Promise<object> => { if (isAway) throw new ExecError("timeout", "stat"); return { exitCode: 0, stdout: "", stderr: "" }; };
+  const mounts = { list: () => [{ target: dataDir, options: [], fsType: "nfs4", source: "nas:/", superOptions: [] }], isMountPoint: () => false, bind: () => undefined } as unknown as Mounts;
+  const deps = { dataDir, client, mounts, exec, hostIps: [], allocatable: () => ({}), tokens: {}, expander: { beforeUse: async () => undefined } } as unknown as SetUpDeps;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined, nested: () => [] });
+  await expect(show()).rejects.toThrow(`MountVolume.NewMounter initialization failed for volume "pv" : path "${dataDir}" does not answer`);
+  isAway = false;
+  expect(await show()).toMatchObject({ isMeasured: true, isRemote: true });
 });
 
 test("why the directory behind a claim's volume is not there is told by the volume's name", async () => {

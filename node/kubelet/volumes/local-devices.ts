@@ -12,6 +12,7 @@ import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { type BlockFileSystem, formatAndMount, fsTypeOf, growFileSystem } from "./format-and-mount.ts";
 import { podDirectories } from "./pod-directories.ts";
+import { patiently, unmountDisk } from "./unmount-disk.ts";
 import { makeDirectory } from "./volume-directory.ts";
 
 export interface LocalDevice extends BlockFileSystem {
@@ -25,7 +26,7 @@ export interface LocalDevices {
   /** Makes its file system as large as the device. */
   grow(volume: Pick<LocalDevice, "name" | "device">, signal: AbortSignal): Promise<void>;
   /** Unmounts what no pod uses any more. What is busy, as somebody on the machine looks into it, keeps nothing else: it is tried again at the next sweep. */
-  sweep(): Promise<void>;
+  sweep(signal: AbortSignal): Promise<void>;
 }
 
 /** Throws an Error for the user when it is neither. */
@@ -39,7 +40,19 @@ export async function localKind(path: string): Promise<"directory" | "device"> {
 export function localDevices({ dataDir, mounts, exec, log }: { readonly dataDir: string; readonly mounts: Mounts; readonly exec: Exec; readonly log: Pick<Log, "warn"> }): LocalDevices {
   const root = join(dataDir, "plugins/kubernetes.io/local-volume/mounts");
   const inTurn = keyedTurns();
+  const ending = new Set<string>(); // targets that are being unmounted, or wait for their turn
   const isUsed = ({ source }: MountPoint, table: readonly MountPoint[]): boolean => table.some((other) => other.source === source && other.target.startsWith(`${podDirectories(dataDir)}/`));
+
+  async function end(target: string): Promise<void> {
+    ending.add(target);
+    await inTurn(basename(target), async () => {
+      const table = mounts.list(), mounted = table.find((one) => one.target === target);
+      if (!mounted || isUsed(mounted, table)) return;
+      await unmountDisk({ mounts, exec }, target);
+      await rmdir(target);
+    }).catch((error: unknown) => log.warn("device of a local volume not unmounted, next try later", { target, error }));
+    ending.delete(target);
+  }
 
   return {
     show: (volume, directory, signal) => inTurn(volume.name, async () => {
@@ -58,16 +71,10 @@ export function localDevices({ dataDir, mounts, exec, log }: { readonly dataDir:
 
     grow: ({ name, device }, signal) => inTurn(name, () => growFileSystem(exec, { device, target: join(root, name) }, signal)),
 
-    async sweep() {
+    async sweep(signal) {
       const before = mounts.list();
-      for (const { target } of before.filter((mounted) => mounted.target.startsWith(`${root}/`) && !isUsed(mounted, before))) { // of what is used nobody's turn is waited for: it may be made larger, which takes minutes
-        await inTurn(basename(target), async () => {
-          const table = mounts.list(), mounted = table.find((one) => one.target === target);
-          if (!mounted || isUsed(mounted, table)) return;
-          mounts.unmount(target);
-          await rmdir(target);
-        }).catch((error: unknown) => log.warn("device of a local volume not unmounted, next try later", { target, error }));
-      }
+      const unused = before.filter((mounted) => mounted.target.startsWith(`${root}/`) && !isUsed(mounted, before)).map(({ target }) => target); // of what is used nobody's turn is waited for: it may be made larger, which takes minutes
+      await patiently(Promise.all(unused.filter((target) => !ending.has(target)).map(end)), signal);
     },
   };
 }

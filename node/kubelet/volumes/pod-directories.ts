@@ -13,6 +13,16 @@ export function volumeDirectory(podDir: string, plugin: string, name: string): s
   return join(podDir, "volumes", plugin.replace("/", "~"), name);
 }
 
+/** What its plugin notes of a volume. */
+export function pluginDirectory(podDir: string, plugin: string, name: string): string {
+  return join(podDir, "plugins", plugin.replace("/", "~"), name);
+}
+
+/** Where parts of volumes are bound that containers have. */
+export function subPathsDirectory(podDir: string): string {
+  return join(podDir, "volume-subpaths");
+}
+
 /** In it a directory for each container, with the files that it leaves its last words in. */
 export function messagesDirectory(podDir: string): string {
   return join(podDir, "containers");

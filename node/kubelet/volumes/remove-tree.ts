@@ -3,6 +3,10 @@
  * it is, and all in it is named from there: who puts a link in its place meanwhile has us go nowhere else. Links are removed, not followed.
  *
  * Few are open at once: a directory that lies too deep is first moved up to the top, so that nesting a hundred thousand levels costs no more than as many directories side by side.
+ *
+ * What is mounted there meanwhile is not gone into: by the helper of a mount that was given up, which a server has answered after all, it is somebody's whole disk.
+ *
+ * Source: kubernetes v1.36 pkg/util/removeall/removeall.go (RemoveAllOneFilesystem)
  */
 import { constants } from "node:fs";
 import { type FileHandle, open, readdir, readFile, readlink, rename, rm, rmdir, unlink } from "node:fs/promises";

@@ -21,7 +21,7 @@ import { makeMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volume.ts";
-import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
+import { pluginDirectory, podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import { doesAnswer, isElsewhere } from "./remote-volumes.ts";
 import { servedBundles } from "./trust-anchors.ts";
@@ -29,6 +29,7 @@ import type { VolumeDeps } from "./volume-deps.ts";
 import { giveToGroup, isThere, makeDirectory } from "./volume-directory.ts";
 
 const MODE_DEFAULT = 0o644;
+const EMPTY_DIR = "kubernetes.io/empty-dir";
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"; // kubernetes v1.36 pkg/volume/util/util.go VolumeGidAnnotationKey
 
 export interface SetUpCall {
@@ -75,7 +76,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;
 
-  if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));
+  if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, { directory: directory(EMPTY_DIR), notes: pluginDirectory(podDirectory(deps.dataDir, pod.metadata.uid), EMPTY_DIR, volume.name) });
   if (hostPath) return await setUpHostPath(deps, hostPath, { readOnly: false, signal });
   if (configMap) {
     const mode = configMap.defaultMode ?? MODE_DEFAULT;
@@ -116,15 +117,14 @@ async function setUpHostPath({ exec, mounts }: SetUpDeps, source: HostPathVolume
   return { hostPath: path, readOnly, managed: false, isRemote };
 }
 
-async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
+async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, { directory, notes }: { readonly directory: string; readonly notes: string }): Promise<ReadyVolume> {
   const ready: ReadyVolume = { hostPath: directory, readOnly: false, managed: true };
   if (medium === "") {
-    const marker = directory.replace("/volumes/", "/plugins/"); // set up to the end: what containers changed since is theirs
-    if ((await isThere(join(marker, "ready"))) && (await isThere(directory))) return ready;
+    if ((await isThere(join(notes, "ready"))) && (await isThere(directory))) return ready; // set up to the end: what containers changed since is theirs
     await makeDirectory(directory, 0o777);
     await giveToGroup(pod, directory, { readOnly: false });
-    await makeDirectory(marker, 0o750);
-    await writeFile(join(marker, "ready"), "");
+    await makeDirectory(notes, 0o750);
+    await writeFile(join(notes, "ready"), "");
     return ready;
   }
   if (mounts.isMountPoint(directory)) return ready;
@@ -223,9 +223,9 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
   throw unknownKind(volume.name, metadata.name);
 }
 
-/** A directory, or a device: given as it is, or with the file system on it, which grows with it. */
+/** A directory, or a device: given as it is, or with the file system on it, which grows with it. A directory may be another machine's, as one of hostPath may. */
 async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
-  const { dataDir, mounts, devices, expander } = deps;
+  const { dataDir, mounts, exec, devices, expander } = deps;
   const { claim, volume: { metadata: { name }, spec }, readOnly, block } = bound;
   const { path, fsType = "" } = spec.local!;
   const options = mountOptionsOf(bound.volume);
@@ -237,9 +237,12 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
   }
   const growing = { pod, ...bound, grow: async () => { if ((await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
   const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name);
+  const isRemote = isElsewhere(mounts.list(), path);
   if (mounts.isMountPoint(directory)) await expander.inUse(growing, signal);
   else {
-    const kind = await localKind(path).catch((cause: Error) => { throw new MountFailure("MountVolume.NewMounter initialization", name, cause); });
+    const failure = (cause: Error): MountFailure => new MountFailure("MountVolume.NewMounter initialization", name, cause);
+    if (isRemote && !(await doesAnswer(exec, path, { signal }))) throw failure(new Error(`path "${path}" does not answer`));
+    const kind = await localKind(path).catch((cause: Error) => { throw failure(cause); });
     await makeDirectory(directory, 0o750);
     if (kind === "directory") bindWith(mounts, path, directory, { readOnly, options });
     else await devices.show({ name, device: path, fsType, options, readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
@@ -251,7 +254,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
       throw error;
     }
   }
-  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim) };
+  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim), isRemote };
 }
 
 /** What the volume's maker wants of its mount holds besides what the place has already. */
@@ -272,7 +275,8 @@ async function giveLocal({ dataDir, mounts, clock, events, log }: SetUpDeps, pod
   const { fsGroup } = pod.spec.securityContext ?? {};
   if (fsGroup === undefined) return;
   const { dev, ino, gid } = await stat(directory);
-  const others = mounts.list().filter(({ target }) => target !== directory && target.startsWith(`${podDirectories(dataDir)}/`) && target.includes("/volumes/kubernetes.io~local-volume/"));
+  const table = mounts.list(), own = table.findLast(({ target }) => target === directory)?.source;
+  const others = table.filter(({ source, target }) => source === own && target !== directory && target.startsWith(`${podDirectories(dataDir)}/`) && target.includes("/volumes/kubernetes.io~local-volume/"));
   const found = await Promise.all(others.map(async ({ target }) => await stat(target).catch(() => undefined))); // gone meanwhile
   if (!found.some((other) => other?.dev === dev && other.ino === ino)) return await giveToGroup(pod, directory, { readOnly: false, told: { clock, events, log } });
   if (gid !== fsGroup) events.event(podReference(pod), "Warning", "AlreadyMountedVolume", `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${gid}. The volume may not be shareable.`);

@@ -6,10 +6,11 @@
  * Source: kubernetes v1.36 pkg volume/util/subpath/subpath_linux.go (the same guarantees)
  */
 import { constants } from "node:fs";
-import { access, chmod, type FileHandle, lstat, mkdir, open, realpath, rmdir, stat, unlink, writeFile } from "node:fs/promises";
+import { chmod, type FileHandle, lstat, mkdir, open, realpath, rmdir, stat, unlink, writeFile } from "node:fs/promises";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import { ifThere } from "../../../core/lifecycle/if-there.ts";
 import type { Mounts } from "../../os/mount.ts";
+import { isThere } from "./volume-directory.ts";
 
 /** O_PATH: a place in the file system, not its content. */
 const O_PATH = 0o10000000;
@@ -131,8 +132,4 @@ async function make(directory: string, mode: number): Promise<boolean> {
     if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
     throw error;
   }
-}
-
-async function isThere(path: string): Promise<boolean> {
-  return await access(path).then(() => true, () => false);
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -291,6 +291,14 @@ test("huge pages are of a size that the pod has asked for; a directory that some
   expect(statSync(await made(pod(), "")).isDirectory()).toBe(true);
 });
 
+test("what is noted of a pod's volumes goes with it, wherever the data is", async () => {
+  const dataDir = join(directory, "volumes/data");
+  const deps = { dataDir, mounts: systemMounts(), tokens: {}, hostIps: [], allocatable: () => ({}) } as unknown as SetUpDeps;
+  await setUpVolume(deps, { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [] } } as unknown as Pod, { name: "v", emptyDir: {} }, { signal: new AbortController().signal, onBound: () => undefined, nested: () => [] });
+  expect(readdirSync(directory)).toEqual(["volumes"]);
+  expect(readdirSync(join(dataDir, "pods/u/plugins/kubernetes.io~empty-dir/v"))).toEqual(["ready"]);
+});
+
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
   let uptimeMs = 0, nowMs = 0;
   const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
@@ -308,6 +316,21 @@ test("a pod whose volume the node has no room for is told so in the end, and bel
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(VolumesNotReady);
   uptimeMs = 124_000;
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: context deadline exceeded"));
+});
+
+test("a part of a volume that a container had holds it no more when its driver takes it away", async () => {
+  const path = (...of: string[]): string => join(directory, "pods/u", ...of);
+  for (const part of ["volumes/v", "volume-subpaths/v/c/0"]) mkdirSync(path(part), { recursive: true });
+  const mounted = new Set([path("volumes/v"), path("volume-subpaths/v/c/0")]);
+  const mounts = { list: () => [], unmountAll: (below: string) => { for (const one of mounted) if (one.startsWith(below)) mounted.delete(one); return []; } } as unknown as Mounts;
+  let held: string[] | undefined;
+  const deps = {
+    dataDir: directory, mounts, clock: systemClock, metrics: volumeMetrics(metricsRegistry()), expander: { released: () => undefined }, tokens: { forget: () => undefined }, certificates: { forget: () => undefined },
+    csi: { tearDown: async () => { held = [...mounted]; } },
+  } as unknown as VolumeDeps;
+  await volumeManager(deps).release("u", { keepMessages: false, signal: new AbortController().signal });
+  expect(held).toEqual([path("volumes/v")]);
+  expect(existsSync(path())).toBe(false);
 });
 
 test("a volume that failed is tried again in time, though the clock is set back", async () => {

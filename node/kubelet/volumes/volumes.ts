@@ -18,7 +18,7 @@ import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
 import { AttachLimitReached, MountFailure, mountErrorText, UnusableVolume, VolumePending } from "./mount-failure.ts";
 import { unmountNfs } from "./nfs.ts";
-import { podDirectories, podDirectory } from "./pod-directories.ts";
+import { podDirectories, podDirectory, subPathsDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import { removeButMessages } from "./remove-but-messages.ts";
 import { removeTree } from "./remove-tree.ts";
@@ -121,6 +121,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   async function release(podUid: string, keepMessages: boolean, signal: AbortSignal): Promise<void> {
     const podDir = podDirectory(dataDir, podUid);
     for (const table of [failures, pending, known]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
+    mounts.unmountAll(subPathsDirectory(podDir)); // first: what is bound there holds its volume, whose driver may take that away with the mount
     await deps.csi?.tearDown(podUid, signal);
     deps.expander.released(podUid);
     deps.tokens.forget(podUid);
@@ -130,7 +131,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
     if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
     await (keepMessages ? removeButMessages(podDir) : removeTree(podDir));
-    await devices.sweep();
+    await devices.sweep(signal);
     await iscsi.sweep(signal);
   }
 
@@ -158,7 +159,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 
     async sweep(signal) {
       await deps.csi?.sweep(signal);
-      await devices.sweep();
+      await devices.sweep(signal);
       await iscsi.sweep(signal);
     },
 

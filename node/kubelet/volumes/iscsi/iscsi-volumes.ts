@@ -24,6 +24,7 @@ import type { Mounts } from "../../../os/mount.ts";
 import { readStateFile, writeStateFile } from "../../../os/state-file.ts";
 import { type InTurn, keyedTurns } from "../../../../core/lifecycle/keyed-turns.ts";
 import { formatAndMount } from "../format-and-mount.ts";
+import { patiently, unmountDisk } from "../unmount-disk.ts";
 import { MountFailure, VolumePending } from "../mount-failure.ts";
 import { podDirectories, podDirectory } from "../pod-directories.ts";
 import { type IscsiDisk, iscsiDirectory, type IscsiNote, iscsiRoot, type IscsiTarget, noteOf, targetOfDirectory, targetOfNote } from "./iscsi-disk.ts";
@@ -143,7 +144,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
 
   /** Nobody uses it, and it is its target's turn. */
   async function detach(here: Here, signal: AbortSignal): Promise<void> {
-    mounts.unmount(here.directory);
+    await unmountDisk({ mounts, exec }, here.directory);
     if (mounts.isMountPoint(here.directory)) throw new Error(`still mounted: ${here.directory}`); // never delete through a mount
     const note = readStateFile<IscsiNote>(join(here.directory, NOTE), log);
     const target = note ? targetOfNote(note) : here;
@@ -188,7 +189,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   return {
     show, map,
     async sweep(signal) {
-      if (!(await sweepOnce(signal, { waits: false }))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
+      if (!(await patiently(sweepOnce(life, { waits: false }), signal))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
     },
     inUse: async () => [...new Set((await all()).map(({ portals, iqn, lun }) => iscsiVolumeName({ targetPortal: portals[0]!, iqn, lun })))].toSorted(),
   };

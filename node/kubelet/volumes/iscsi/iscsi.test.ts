@@ -43,6 +43,7 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     did.push([program, ...args].join(" "));
     const portal = args[args.indexOf("-p") + 1]!;
     const answer = { exitCode: 0, stdout: "", stderr: "", ...(await refuse(line)) };
+    if (program === "umount" && answer.exitCode === 0) table.splice(table.findIndex(({ target }) => target === args[0]), 1);
     if (program !== "iscsiadm" || answer.exitCode !== 0) return answer;
     if (args.includes("show")) return { ...answer, stdout: "# BEGIN RECORD 2.1.8\niface.iscsi_ifacename = default\niface.net_ifacename = <empty>\niface.transport_name = tcp\niface.mtu = 0\n# END RECORD\n" };
     if (args.includes("--login")) {
@@ -66,7 +67,6 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     isMountPoint: (path: string) => table.some(({ target }) => target === path),
     mount: ({ source, target }: { source: string; target: string }) => void table.push({ source, target }),
     bind: (from: string, target: string) => void table.push({ source: table.find((one) => one.target === from)!.source, target }),
-    unmount: (path: string) => { const at = table.findIndex(({ target }) => target === path); if (at >= 0) table.splice(at, 1); },
   } as unknown as Mounts;
   const real = iscsiSessions({ sys, dev });
   const sessions = {
@@ -115,7 +115,7 @@ test("a LUN is logged in to, mounted once, and logged out of with its last pod",
   table.pop();
   await start().sweep(signal); // by another kubelet
   expect([take(), table, existsSync(dirname(shared)), loggedIn.size]).toEqual([[
-    "remove sdi", "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --logout", "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default -o delete",
+    `umount ${shared.replace(IQN, "IQN")}`, "remove sdi", "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --logout", "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default -o delete",
   ], [], false, 0]);
 });
 
@@ -141,7 +141,7 @@ test("who logs out of a target is the last one of all its LUNs", async () => {
   expect(take().filter((line) => line.includes("--login"))).toHaveLength(1);
   table.splice(table.findIndex(({ target }) => target.endsWith("p1/v")), 1);
   await iscsi.sweep(signal);
-  expect(take()).toEqual(["remove sdi"]);
+  expect(take().slice(1)).toEqual(["remove sdi"]); // unmounted first
   table.splice(table.findIndex(({ target }) => target.endsWith("p2/v")), 1);
   await iscsi.sweep(signal);
   expect(take()).toContain("iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --logout");
@@ -173,7 +173,7 @@ test("several portals are paths of one device; one that does not answer is done 
   expect([[...loggedIn.keys()], take().filter((line) => line.includes("10.0.0.3") && line.includes("--login")).length, table[0]?.source]).toEqual([["10.0.0.1:3260", "10.0.0.2:3260"], 2, "/dev/dm-3"]);
   table.pop();
   await iscsi.sweep(signal);
-  expect([take().filter((line) => !line.startsWith("iscsiadm")), loggedIn.size]).toEqual([["multipath -f /dev/dm-3", "remove sdi", "remove sdq"], 0]);
+  expect([take().filter((line) => !/^(iscsiadm|umount)/.test(line)), loggedIn.size]).toEqual([["multipath -f /dev/dm-3", "remove sdi", "remove sdq"], 0]);
 });
 
 test("passwords and an initiator's name are told before the login; the record of the interface goes at the end", async () => {
@@ -226,6 +226,22 @@ test("who ends waits for no other target: neither for one that is being logged i
   await own;
   await iscsi.sweep(signal); // it is tried again beside that
   holds = undefined;
+  await eventually(() => loggedIn.size, (count) => count === 0);
+});
+
+test("a target that does not take what is still to be written is logged out of when it has, and keeps nobody waiting", async () => {
+  const { promise, resolve } = Promise.withResolvers<object>();
+  const { dataDir, table, did, loggedIn, start } = machine({ "10.0.0.1:3260": 1 }, (line) => (line.startsWith("/") && line.includes("plugins/kubernetes.io/iscsi") ? promise : undefined));
+  const iscsi = start(), gone = new AbortController();
+  await iscsi.show(iscsiDisk(source, use), join(dataDir, "pods/a/v"), signal);
+  table.pop();
+  const own = iscsi.sweep(gone.signal);
+  await eventually(() => did.at(-1), (line) => line?.startsWith("umount") === true);
+  gone.abort(); // its pod's end is to be told, say
+  await own;
+  await iscsi.sweep(signal);
+  expect([loggedIn.size, did.filter((line) => line.startsWith("umount")).length]).toEqual([1, 1]);
+  resolve({});
   await eventually(() => loggedIn.size, (count) => count === 0);
 });
 
