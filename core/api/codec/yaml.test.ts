@@ -108,6 +108,9 @@ test("what a client sends is read in a moment, or not at all: nobody is served m
   expect(readYaml(`a: "${"x".repeat(1024 * 1024)}"\n`).value).toEqual({ a: "x".repeat(1024 * 1024) });
   expect(() => readYaml(`a: ["${"x".repeat(1024 * 1024)}"]`)).toThrow("yaml: document is longer than 1048576 characters: send JSON instead");
   expect(() => readYaml(`a: [${"[],".repeat(300_000)}]`)).toThrow("yaml: document has more than 500000 tokens: send JSON instead");
+  const names = Array.from({ length: 1000 }, (_, i) => `&a${i} x, *a${i}`).join(), nested = (depth: number, inner: string): string => `a: ${"[".repeat(depth)}${inner}${"]".repeat(depth)}\n`;
+  expect((readYaml(nested(900, names)).value as { a: unknown[] }).a.flat(900)).toEqual(Array(2000).fill("x")); // what an alias stands for is looked for once
+  for (const inner of ["x", names]) expect(() => readYaml(nested(5000, inner))).toThrow("yaml: exceeded max depth");
   const list = Array.from({ length: 30_000 }, (_, i) => `  key-${i}: value ${i}\n`).join("");
   expect(Object.keys((readYaml(`data:\n${list}`).value as { data: object }).data)).toHaveLength(30_000);
   expect(readYaml(`{"a": "${"x".repeat(1024 * 1024)}"}`).value).toEqual({ a: "x".repeat(1024 * 1024) });
@@ -133,6 +136,10 @@ test.each<[text: string, problem: string]>([
   ["a: &q [*q]", "yaml: anchor 'q' value contains itself"], ["a: &q {b: &r {c: *q}}", "yaml: anchor 'q' value contains itself"],
 ])("what is no key, and what has no end, is refused in upstream's words: %s", (text, problem) => {
   for (const read of [parseYaml, readYaml]) expect(() => read(text)).toThrow(new RegExp(`^${RegExp.escape(problem)}$`));
+});
+
+test("of anchors of one name the last before an alias is meant, also within another of that name", () => {
+  expect(readYaml("a: &q [&q x, *q]\nb: *q\nc: &q z\nd: *q\nd: *q\n")).toEqual({ value: { a: ["x", "x"], b: "x", c: "z", d: "z" }, duplicates: ['yaml: unmarshal errors:\n  line 5: key "d" already set in map'] });
 });
 
 test("what is no number and said to be one is refused; floats as keys are written as Go writes them", () => {

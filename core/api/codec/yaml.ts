@@ -13,12 +13,13 @@
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go
  */
 import {
-  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, visit, type YAMLMap, type YAMLParseError,
+  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
 } from "yaml";
 import { goFloat } from "../meta/go-float.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson, stringify } from "./json.ts";
+import { settleAliases } from "./yaml-aliases.ts";
 import { keyText } from "./yaml-keys.ts";
 import { plainYaml } from "./yaml-plain.ts";
 import { numberIn } from "./yaml-scalars.ts";
@@ -256,27 +257,13 @@ function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() 
 /** `exact`: with integers of 64 bits without a sign. */
 function valueOf(document: Document.Parsed | undefined, exact = false): JsonValue {
   if (!document || document.contents === null) return null;
+  const endless = settleAliases(document);
   const value: unknown = document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX });
   try {
     return plain(value, exact);
   } catch (error) {
-    const name = endlessAnchor(document);
-    throw name === undefined ? error : new YamlError(`yaml: anchor '${name}' value contains itself`, { cause: error });
+    throw endless === undefined ? error : new YamlError(`yaml: anchor '${endless}' value contains itself`, { cause: error });
   }
-}
-
-/** Whose value has an alias of it somewhere within. */
-function endlessAnchor(document: Document.Parsed): string | undefined {
-  let name: string | undefined;
-  visit(document, {
-    Alias(_, alias, ancestors) {
-      const target = alias.resolve(document);
-      if (!target || !ancestors.includes(target)) return undefined;
-      name = alias.source;
-      return visit.BREAK;
-    },
-  });
-  return name;
 }
 
 function plain(value: unknown, exact: boolean, depth = 0): JsonValue {

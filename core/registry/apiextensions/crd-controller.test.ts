@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type ApiServer, apiServer } from "../../../test/api-server.ts";
+import { memoryStore } from "../../../storage/memory.ts";
 import { testPki } from "../../../test/certificates.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { Registry } from "../registry.ts";
@@ -212,6 +213,19 @@ test.each([
   said.resolve();
   expect((await made).code).toBe(201);
   await until(names, (left) => left === (isHeld ? "held" : ""));
+});
+
+test("what a definition of other scope has left, and nobody can name any more, keeps its successor; everybody else is served", async () => {
+  const store = await memoryStore();
+  await store.put("/registry/example.com/holders/default/left", holder("left", { metadata: { name: "left", namespace: "default", uid: "left" } }), 0);
+  await using other = await apiServer({ store });
+  const at = `${CRDS}/holders.example.com`;
+  await other.ask("POST", CRDS, { body: crd("holders", { scope: "Cluster" }) });
+  await until(async () => (await other.ask("GET", "/apis/example.com/v1/holders")).code, (code) => code === 200);
+  await other.ask("DELETE", at);
+  await until(async () => findCondition((await other.ask("GET", at)).body.status, "Terminating")?.reason, (reason) => reason === "InstanceDeletionInProgress");
+  await Bun.sleep(1); // whoever looks for it again and again lets nobody have a turn
+  expect((await other.ask("GET", at)).code).toBe(200);
 });
 
 test("in a group of ours no definition serves anything, and what is ours outlives one of its name", async () => {

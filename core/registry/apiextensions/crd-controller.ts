@@ -187,26 +187,30 @@ class CrdController {
     }), signal);
   }
 
-  /** What kept one from being deleted, each once. */
-  async #deleteEach(store: ResourceStore, signal: AbortSignal): Promise<readonly string[]> {
+  /** What kept one from being deleted, each once. `tried`: those that are not tried again, and from now on all there are. */
+  async #deleteEach(store: ResourceStore, signal: AbortSignal, tried = new WeakSet<object>()): Promise<readonly string[]> {
     const problems = new Set<string>();
-    for (const { object: { metadata } } of [...store.cache.values()])
+    for (const { object, object: { metadata } } of [...store.cache.values()]) {
+      if (tried.has(object)) continue;
+      tried.add(object);
       await store.delete(metadata.namespace ?? "", metadata.name, {}, { context: this.#context(), signal }).catch((error: unknown) => {
         if (!isNotFound(error)) problems.add(errorText(error));
       });
+    }
     return [...problems];
   }
 
-  /** Also what still comes: whoever made it was let in before. */
+  /** Also what still comes: whoever made it was let in before. What a definition of other scope has left stays: it has no name here. */
   async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
+    const tried = new WeakSet<object>();
     const late = new AbortController();
     const timer = this.#deps.clock.after(DELETION_WAIT_MS, () => late.abort());
     try {
       const ended = AbortSignal.any([signal, late.signal]);
       while (!ended.aborted && store.cache.size > 0) {
-        const problems = await this.#deleteEach(store, signal);
+        const problems = await this.#deleteEach(store, signal, tried);
         if (problems.length > 0) return await this.#fail(name, "InstanceDeletionFailed", `could not issue all deletes: ${problems.join(", ")}`, signal);
-        await emptiedOrMore(store.cache, ended);
+        await emptiedOrMore(store.cache, tried, ended);
       }
     } finally {
       timer.cancel();
@@ -245,9 +249,9 @@ class CrdController {
   }
 }
 
-/** Waits until nothing is left, or something is there that nobody has deleted yet. */
-async function emptiedOrMore(cache: ResourceCache, signal: AbortSignal): Promise<void> {
-  const isNew = ({ metadata }: Readonly<ApiObject>): boolean => metadata.deletionTimestamp === undefined;
+/** Waits until nothing is left, or something is there that nobody has deleted, or has `tried` to, yet. */
+async function emptiedOrMore(cache: ResourceCache, tried: WeakSet<object>, signal: AbortSignal): Promise<void> {
+  const isNew = (object: Readonly<ApiObject>): boolean => object.metadata.deletionTimestamp === undefined && !tried.has(object);
   if (cache.size === 0 || Iterator.from(cache.values()).some(({ object }) => isNew(object))) return;
   let stop = (): void => undefined;
   await until(signal, (done) => { stop = cache.listen(({ type, entry }) => { if (cache.size === 0 || (type !== "DELETED" && isNew(entry.object))) done(); }); });
