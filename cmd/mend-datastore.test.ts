@@ -1,7 +1,7 @@
 /** A server's store that was damaged, on a real disk. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStore } from "../storage/backup.ts";
@@ -128,13 +128,17 @@ test("one that is older than its newest snapshot says what is missing and how to
   expect(unread.behind).toBeUndefined();
 });
 
-test("coracle check looks at a store that was cut off just before it had its place", async () => {
+test.each(["server/db", "ssd/db"])("coracle check looks at a store that was cut off just before it had its place, at %s", async (place) => {
   const server = join(directory, "server"), lines: string[] = [], { log } = console;
   const { store } = await open();
   await store.put("/a", { n: 1 }, 0);
   await store.close();
   mkdirSync(server);
-  renameSync(path(), finishedPath(join(server, "db")));
+  if (place !== "server/db") {
+    mkdirSync(join(directory, dirname(place)));
+    symlinkSync(join(directory, place), join(server, "db"));
+  }
+  renameSync(path(), finishedPath(join(directory, place)));
   try {
     console.log = (line: string) => void lines.push(line);
     expect(await check(["--data-dir", directory])).toBe(0);
