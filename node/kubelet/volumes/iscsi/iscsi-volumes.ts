@@ -73,10 +73,10 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   const failing = new Set<string>(); // targets that did not let go when they were asked last
   let sweeping: Promise<void> | undefined;
 
-  const inTurn: InTurn = async (iqn, work) => {
+  const inTurn: InTurn = async (iqn, work, signal) => {
     underWay.set(iqn, (underWay.get(iqn) ?? 0) + 1);
     try {
-      return await turns(iqn, work);
+      return await turns(iqn, work, signal);
     } finally {
       const left = underWay.get(iqn)! - 1;
       if (left > 0) underWay.set(iqn, left);
@@ -105,7 +105,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
     }
     await mkdir(podDirectory, { recursive: true, mode: 0o750 });
     mounts.bind(directory, podDirectory, { readOnly: disk.readOnly });
-  });
+  }, signal);
 
   async function map(disk: IscsiDisk, podUid: string, signal: AbortSignal): Promise<string> {
     const directory = iscsiDirectory(dataDir, disk);
@@ -117,7 +117,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
       await rm(link, { force: true }); // of before the machine was started anew, which gives the name to any disk
       await symlink(device, link);
       return device;
-    });
+    }, signal);
   }
 
   /** Of both modes, mounted or not. */
