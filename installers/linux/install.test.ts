@@ -290,6 +290,14 @@ echo "== left"; ps -eo args | grep -c '[/]bin/containerd -c sleep' || true; grep
   expect(left).toMatch(/^0\n1\nimage\ncoracle is running, process \d+\n$/);
 }, 300_000);
 
+test.skipIf(!canOverlay)("kernel settings are put back once: what they are set to after that is somebody else's", () => {
+  const out = onMachine(`
+mkdir -p /var/lib/coracle/agent/network; echo 10 >"$1/panic"; mount --bind "$1/panic" /proc/sys/kernel/panic
+echo '{"kernel.panic":{"before":"0","after":"10"}}' >/var/lib/coracle/agent/network/sysctls.json
+for _ in 1 2; do sh installers/linux/uninstall.sh --node | grep restored || true; cat /proc/sys/kernel/panic; echo 10 >/proc/sys/kernel/panic; done`);
+  expect(out).toBe("restored kernel.panic = 0\n0\n10\n");
+}, 300_000);
+
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
   const out = onMachine(`
 mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl

@@ -263,6 +263,7 @@ restore_settings() {
       case $name in */*) path=/proc/sys/$name ;; *) path=/proc/sys/$(echo "$name" | tr . /) ;; esac
       if [ "$(cat "$path" 2>/dev/null)" = "$after" ] && { echo "$before" >"$path"; } 2>/dev/null; then echo "restored $name = $before"; fi
     done
+    rm -f "$file" # what they are set to from now on is somebody else's, whenever this is repeated
   done
 }
 
