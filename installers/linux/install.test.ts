@@ -280,9 +280,12 @@ mount -t tmpfs v /var/lib/coracle/agent/kubelet/pods/x; mount -t tmpfs s /var/li
 mv /usr/local/bin/coracle "$1/fake"; cp "$1/bin/containerd" /usr/local/bin/coracle
 for flag in --debug '--debug --disable-agent'; do /usr/local/bin/coracle -c 'sleep 1000; :' server $flag & sleep 0.5; coracle-uninstall --node 2>&1 | grep -c 'first' || true; kill -9 $!; wait $! 2>/dev/null || true; done; mv "$1/fake" /usr/local/bin/coracle
 "$1/bin/containerd" -c 'sleep 1000; :' --config /var/lib/coracle/agent/etc/containerd & mount -t tmpfs v /var/lib/coracle/agent/kubelet/pods/x
+touch /var/lib/coracle/agent/run/boot-id
 echo "== install"; sh installers/linux/install.sh --node-name edge --disable-agent 2>&1 | sed "s|$1|DIR|"
+echo "== again"; echo '# newer' >>"$1/coracle"; sh installers/linux/install.sh | grep -c 'node is taken away' || true
 echo "== left"; ps -eo args | grep -c '[/]bin/containerd -c sleep' || true; grep -o '/var/lib/coracle.*/x ' /proc/self/mountinfo || true; grep -co '/var/lib/coracle/server/snapshots ' /proc/self/mountinfo; cat /var/lib/coracle/agent/image; /usr/local/lib/coracle/service status; /usr/local/lib/coracle/service stop`);
-  const [, refused, installed, left] = out.split(/^== .*\n/m);
+  const [, refused, installed, again, left] = out.split(/^== .*\n/m);
+  expect(again).toBe("0\n");
   expect(refused!.trim().split("\n")).toEqual(["1", "0"]);
   expect(installed).toMatch(/removed process \d+ \(DIR\/bin\/containerd /);
   expect(installed).toContain("removed mount /var/lib/coracle/agent/kubelet/pods/x\nThe node is taken away: ");
