@@ -6,7 +6,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStore } from "../storage/backup.ts";
 import { openStore } from "../storage/open.ts";
-import { finishedPath } from "../storage/replace.ts";
+import { systemMounts } from "../node/os/mount.ts";
+import { copyPath, finishedPath } from "../storage/replace.ts";
 import { check } from "./check.ts";
 import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { openMended } from "./mend-datastore.ts";
@@ -146,6 +147,21 @@ test.each(["server/db", "ssd/db"])("coracle check looks at a store that was cut 
     console.log = log;
   }
   expect([lines[0], lines.at(-1)]).toEqual([expect.stringContaining("/server/db: 1 rows"), "nothing is wrong"]);
+});
+
+test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("what was cut off before it was complete, and cannot be removed, keeps no store from being opened", async () => {
+  const held = join(copyPath(path()), "held"), mounts = systemMounts();
+  await damagedStore({ snapshot: true });
+  await (await open()).store.close();
+  mkdirSync(held, { recursive: true });
+  mounts.mount({ source: "none", target: held, fsType: "tmpfs" }); // as good as a directory that the disk cannot read
+  try {
+    const { store, mended } = await open();
+    expect([(await store.get("/a"))?.value, mended]).toEqual([{ n: 1 }, undefined]);
+    await store.close();
+  } finally {
+    mounts.unmount(held);
+  }
 });
 
 test.skipIf(!hasFuse())("a directory of snapshots that does not answer keeps no server from starting", async () => {
