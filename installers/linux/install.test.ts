@@ -301,6 +301,17 @@ for _ in 1 2; do sh installers/linux/uninstall.sh --node | grep restored || true
   expect(out).toBe("restored kernel.panic = 0\n0\n10\n");
 }, 300_000);
 
+test.skipIf(!canOverlay)("a link to the kubelet's directory goes with the node whose it is, through whatever links it leads there; another's stays", () => {
+  const out = onMachine(`
+mkdir -p "$1/data" "$1/disk/kubelet"; ln -s "$1/data" /var/lib/coracle
+for agent in "$1/data/agent" "$1/disk"; do
+  rm -rf "$1/data/agent"; [ -d "$agent" ] && ln -s "$agent" "$1/data/agent" || mkdir -p "$agent/kubelet"
+  ln -s /var/lib/coracle/agent/kubelet /var/lib/kubelet; sh installers/linux/uninstall.sh --node | grep kubelet
+done
+ln -s "$1/elsewhere/kubelet" /var/lib/kubelet; sh installers/linux/uninstall.sh --node >/dev/null; rm "$1/data/agent"; sh installers/linux/uninstall.sh --node >/dev/null; readlink /var/lib/kubelet | sed "s|$1|DIR|"`);
+  expect(out).toBe("removed /var/lib/kubelet\nremoved /var/lib/kubelet\nDIR/elsewhere/kubelet\n");
+}, 300_000);
+
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {
   const out = onMachine(`
 mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl
