@@ -27,7 +27,7 @@ export async function check(argv: readonly string[]): Promise<number> {
   const { dataDir, snapshotDir } = machineSettings(given === undefined ? [] : ["--data-dir", given]);
   const { store: path, native, tls, snapshots } = paths(dataDir);
   mustReach(path);
-  if (!existsSync(path)) finishReplacing(path); // one that was cut off, as the server would
+  if (!existsSync(path)) finishReplacing(withoutLinks(path)); // one that was cut off, as the server would
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
   const report = await checkStore(path, { wasUsed: existsSync(tls) });

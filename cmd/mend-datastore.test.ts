@@ -1,12 +1,13 @@
 /** A server's store that was damaged, on a real disk. */
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
 import { backupStore } from "../storage/backup.ts";
 import { openStore } from "../storage/open.ts";
-import { finishedPath } from "../storage/replace.ts";
+import { systemMounts } from "../node/os/mount.ts";
+import { copyPath, finishedPath } from "../storage/replace.ts";
 import { check } from "./check.ts";
 import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
 import { openMended } from "./mend-datastore.ts";
@@ -128,13 +129,17 @@ test("one that is older than its newest snapshot says what is missing and how to
   expect(unread.behind).toBeUndefined();
 });
 
-test("coracle check looks at a store that was cut off just before it had its place", async () => {
+test.each(["server/db", "ssd/db"])("coracle check looks at a store that was cut off just before it had its place, at %s", async (place) => {
   const server = join(directory, "server"), lines: string[] = [], { log } = console;
   const { store } = await open();
   await store.put("/a", { n: 1 }, 0);
   await store.close();
   mkdirSync(server);
-  renameSync(path(), finishedPath(join(server, "db")));
+  if (place !== "server/db") {
+    mkdirSync(join(directory, dirname(place)));
+    symlinkSync(join(directory, place), join(server, "db"));
+  }
+  renameSync(path(), finishedPath(join(directory, place)));
   try {
     console.log = (line: string) => void lines.push(line);
     expect(await check(["--data-dir", directory])).toBe(0);
@@ -142,6 +147,21 @@ test("coracle check looks at a store that was cut off just before it had its pla
     console.log = log;
   }
   expect([lines[0], lines.at(-1)]).toEqual([expect.stringContaining("/server/db: 1 rows"), "nothing is wrong"]);
+});
+
+test.skipIf(process.platform !== "linux" || process.getuid?.() !== 0)("what was cut off before it was complete, and cannot be removed, keeps no store from being opened", async () => {
+  const held = join(copyPath(path()), "held"), mounts = systemMounts();
+  await damagedStore({ snapshot: true });
+  await (await open()).store.close();
+  mkdirSync(held, { recursive: true });
+  mounts.mount({ source: "none", target: held, fsType: "tmpfs" }); // as good as a directory that the disk cannot read
+  try {
+    const { store, mended } = await open();
+    expect([(await store.get("/a"))?.value, mended]).toEqual([{ n: 1 }, undefined]);
+    await store.close();
+  } finally {
+    mounts.unmount(held);
+  }
 });
 
 test.skipIf(!hasFuse())("a directory of snapshots that does not answer keeps no server from starting", async () => {

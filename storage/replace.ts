@@ -55,7 +55,13 @@ export function finishReplacing(path: string): void {
   else replaceStore(path, undefined);
 }
 
-/** Once a store is open, so that nobody is at it: what was cut off before it was complete, which may be as large as the store. */
+/** Once a store is open, so that nobody is at it: what was cut off before it was complete, which may be as large as the store. What a bad disk does not let go of takes room, and is no reason to have no store. */
 export function removeUnfinished(path: string): void {
-  for (const left of [buildingPath(path), copyPath(path)]) rmSync(left, { recursive: true, force: true });
+  for (const left of [buildingPath(path), copyPath(path)]) {
+    try {
+      rmSync(left, { recursive: true, force: true });
+    } catch {
+      // tried again with the next opening
+    }
+  }
 }

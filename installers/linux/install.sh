@@ -514,7 +514,7 @@ tell_pressure() {
 
 # A machine that was a node has its containers still, and nobody looks after them any more.
 leave_node() {
-  if [ "$DISABLE_AGENT" != true ] || [ ! -d "$DATA_DIR/agent/kubelet" ]; then return; fi
+  if [ "$DISABLE_AGENT" != true ] || { [ ! -e "$DATA_DIR/agent/run/boot-id" ] && [ ! -e "$DATA_DIR/agent/network/boot-id" ]; }; then return; fi # or it is taken away already
   "$LIB_DIR/uninstall" --node || return 0
   [ -z "$(kubectl_ get node "$NODE_NAME" --ignore-not-found -o name 2>/dev/null)" ] || say "the node $NODE_NAME is still in the cluster, and its pods with it. If it is not to come back: coracle kubectl delete node $NODE_NAME"
 }

@@ -280,14 +280,36 @@ mount -t tmpfs v /var/lib/coracle/agent/kubelet/pods/x; mount -t tmpfs s /var/li
 mv /usr/local/bin/coracle "$1/fake"; cp "$1/bin/containerd" /usr/local/bin/coracle
 for flag in --debug '--debug --disable-agent'; do /usr/local/bin/coracle -c 'sleep 1000; :' server $flag & sleep 0.5; coracle-uninstall --node 2>&1 | grep -c 'first' || true; kill -9 $!; wait $! 2>/dev/null || true; done; mv "$1/fake" /usr/local/bin/coracle
 "$1/bin/containerd" -c 'sleep 1000; :' --config /var/lib/coracle/agent/etc/containerd & mount -t tmpfs v /var/lib/coracle/agent/kubelet/pods/x
+touch /var/lib/coracle/agent/run/boot-id
 echo "== install"; sh installers/linux/install.sh --node-name edge --disable-agent 2>&1 | sed "s|$1|DIR|"
+echo "== again"; echo '# newer' >>"$1/coracle"; sh installers/linux/install.sh | grep -c 'node is taken away' || true
 echo "== left"; ps -eo args | grep -c '[/]bin/containerd -c sleep' || true; grep -o '/var/lib/coracle.*/x ' /proc/self/mountinfo || true; grep -co '/var/lib/coracle/server/snapshots ' /proc/self/mountinfo; cat /var/lib/coracle/agent/image; /usr/local/lib/coracle/service status; /usr/local/lib/coracle/service stop`);
-  const [, refused, installed, left] = out.split(/^== .*\n/m);
+  const [, refused, installed, again, left] = out.split(/^== .*\n/m);
+  expect(again).toBe("0\n");
   expect(refused!.trim().split("\n")).toEqual(["1", "0"]);
   expect(installed).toMatch(/removed process \d+ \(DIR\/bin\/containerd /);
   expect(installed).toContain("removed mount /var/lib/coracle/agent/kubelet/pods/x\nThe node is taken away: ");
   expect(installed).toContain("coracle kubectl delete node edge\n[coracle] ready after ");
   expect(left).toMatch(/^0\n1\nimage\ncoracle is running, process \d+\n$/);
+}, 300_000);
+
+test.skipIf(!canOverlay)("kernel settings are put back once: what they are set to after that is somebody else's", () => {
+  const out = onMachine(`
+mkdir -p /var/lib/coracle/agent/network; echo 10 >"$1/panic"; mount --bind "$1/panic" /proc/sys/kernel/panic
+echo '{"kernel.panic":{"before":"0","after":"10"}}' >/var/lib/coracle/agent/network/sysctls.json
+for _ in 1 2; do sh installers/linux/uninstall.sh --node | grep restored || true; cat /proc/sys/kernel/panic; echo 10 >/proc/sys/kernel/panic; done`);
+  expect(out).toBe("restored kernel.panic = 0\n0\n10\n");
+}, 300_000);
+
+test.skipIf(!canOverlay)("a link to the kubelet's directory goes with the node whose it is, through whatever links it leads there; another's stays", () => {
+  const out = onMachine(`
+mkdir -p "$1/data" "$1/disk/kubelet"; ln -s "$1/data" /var/lib/coracle
+for agent in "$1/data/agent" "$1/disk"; do
+  rm -rf "$1/data/agent"; [ -d "$agent" ] && ln -s "$agent" "$1/data/agent" || mkdir -p "$agent/kubelet"
+  ln -s /var/lib/coracle/agent/kubelet /var/lib/kubelet; sh installers/linux/uninstall.sh --node | grep kubelet
+done
+ln -s "$1/elsewhere/kubelet" /var/lib/kubelet; sh installers/linux/uninstall.sh --node >/dev/null; rm "$1/data/agent"; sh installers/linux/uninstall.sh --node >/dev/null; readlink /var/lib/kubelet | sed "s|$1|DIR|"`);
+  expect(out).toBe("removed /var/lib/kubelet\nremoved /var/lib/kubelet\nDIR/elsewhere/kubelet\n");
 }, 300_000);
 
 test.skipIf(!canOverlay)("what a service said before this boot is not why it does not come up now: by a clock in 1970 it is yet to say it", () => {

@@ -263,6 +263,7 @@ restore_settings() {
       case $name in */*) path=/proc/sys/$name ;; *) path=/proc/sys/$(echo "$name" | tr . /) ;; esac
       if [ "$(cat "$path" 2>/dev/null)" = "$after" ] && { echo "$before" >"$path"; } 2>/dev/null; then echo "restored $name = $before"; fi
     done
+    rm -f "$file" # what they are set to from now on is somebody else's, whenever this is repeated
   done
 }
 
@@ -331,11 +332,17 @@ remove_data() {
   fi
 }
 
+# Whichever way it leads to our kubelet's directory: that may be behind links itself (node/kubelet/well-known-directory.ts).
+remove_kubelet_link() {
+  ours=$(readlink -f "$data_dir/agent/kubelet" 2>/dev/null)
+  if [ -L /var/lib/kubelet ] && [ "$(readlink -f /var/lib/kubelet)" = "${ours:-$data_dir/agent/kubelet}" ]; then remove /var/lib/kubelet; fi
+}
+
 remove_files() {
   for link in kubectl crictl ctr; do
     [ "$(readlink "$BIN_DIR/$link" 2>/dev/null)" != coracle ] || remove "$BIN_DIR/$link"
   done
-  if [ -L /var/lib/kubelet ] && [ "$(readlink -f /var/lib/kubelet)" = "$data_dir/agent/kubelet" ]; then remove /var/lib/kubelet; fi
+  remove_kubelet_link
   [ "$KEEP_DATA" = true ] || { remove_logs; remove_data; remove "$kubeconfig" "$ETC"; }
   remove /var/log/coracle.log /var/log/coracle.log.1 /run/coracle.pid /run/coracle-supervisor.pid /run/coracle-install.pid /run/coracle
   remove "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" "$BIN_DIR/coracle-uninstall" "$LIB_DIR"
@@ -358,8 +365,9 @@ remove_node() {
   mounts=$(unmount_all "$data_dir/agent")
   [ -z "$mounts" ] || { echo "$mounts"; REMOVED=$((REMOVED + $(echo "$mounts" | wc -l))); }
   remove_shared
-  [ "$(readlink /var/lib/kubelet 2>/dev/null)" != "$data_dir/agent/kubelet" ] || remove /var/lib/kubelet
+  remove_kubelet_link
   remove_logs
+  rm -f "$data_dir/agent/run/boot-id" "$data_dir/agent/network/boot-id" # nothing of it runs, as after a boot: one that is a node again forgets what there was, and install.sh does not do this anew
   echo "The node is taken away: $REMOVED things removed. Its images and the data of its volumes stay in $data_dir/agent."
 }
 

@@ -1333,6 +1333,29 @@ test("where manifests cannot be read as the kubelet begins anew, their pods run 
   await eventually(() => node.cri.running().toSorted(), (names) => names.join() === "c0,c2");
 });
 
+test("where manifests cannot be read as the kubelet begins anew, what a pod has that was deleted meanwhile is given back once that is ended", async () => {
+  const [manifests, aside] = [join(dataDir, "manifests"), join(dataDir, "aside")], asked: boolean[] = []; // while its container ran
+  await using node = await startNode();
+  await node.create("old", {});
+  await node.until("old", isReady);
+  const { uid } = node.api.all<Pod>(PODS)[0]!.metadata;
+  await node.stopKubelet();
+  await node.delete("old", 0);
+  await writeStateFile(join(dataDir, "dra_manager_state"), { claims: [{ namespace: "d", name: "gpu", uid: "c", drivers: ["is.away"], pods: [uid], devices: [] }] });
+  const note = (_: string, { error }: { error?: Error } = {}): void => { if (error?.message.includes("is.away")) asked.push(node.cri.running().includes("c0")); };
+  Object.assign(node.log, { info: note, warn: note });
+  renameSync(manifests, aside);
+  symlinkSync(manifests, manifests); // which the kernel does not follow for ever
+  node.startKubelet();
+  await node.create("web", {}, [{ name: "c1" }]);
+  await node.until("web", isReady);
+  await Bun.sleep(100);
+  rmSync(manifests);
+  renameSync(aside, manifests);
+  await eventually(() => asked, ({ length }) => length > 0);
+  expect(asked).not.toContain(true);
+});
+
 test("a manifest that says who its pod is changes that pod; the mirror of one that ends is there until it has", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   for (const image of ["busybox:1", "busybox:2"]) runtime.images.add(image);

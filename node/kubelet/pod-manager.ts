@@ -85,8 +85,7 @@ export class PodManager {
     await this.#deps.pods.whenSynced(signal);
     if (signal.aborted) return await this.#settled(this.#running);
     this.#started = true;
-    const running = [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); // what it had is its own until it has ended
-    this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...running]));
+    this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...this.#uidsRunning()]));
     for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(this.#fromApi(pod)); // the oldest have the best claim to what there is
     const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(this.#fromApi(object)) : this.#onPod(this.#fromApi(object))));
     await this.#sweep();
@@ -96,6 +95,9 @@ export class PodManager {
     await this.#settled([...this.#running, claims]);
   }
 
+  /** What they have is their own until they have ended, whether or not somebody sees to them yet. */
+  #uidsRunning(): string[] { return [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); }
+
   /** Containers that are being started are waited for, so that they have not failed; but a runtime that never answers does not keep the kubelet. */
   async #settled(works: Iterable<Promise<void>>): Promise<void> {
     const over = new AbortController();
@@ -104,7 +106,7 @@ export class PodManager {
   }
 
   async #retainClaims(signal: AbortSignal): Promise<void> {
-    for await (const _ of this.#deps.clock.every(CLAIMS_MS, signal)) await this.#deps.worker.context.claims?.retain(new Set(this.#workers.keys()), signal);
+    for await (const _ of this.#deps.clock.every(CLAIMS_MS, signal)) await this.#deps.worker.context.claims?.retain(new Set([...this.#workers.keys(), ...this.#uidsRunning()]), signal);
   }
 
   /** From the runtime's event stream. */

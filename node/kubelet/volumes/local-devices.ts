@@ -67,9 +67,9 @@ export function localDevices({ dataDir, mounts, exec, log }: { readonly dataDir:
         }
       }
       mounts.bind(target, directory, { readOnly: volume.readOnly });
-    }),
+    }, signal), // its end may wait for the disk: a pod that is deleted does not
 
-    grow: ({ name, device }, signal) => inTurn(name, () => growFileSystem(exec, { device, target: join(root, name) }, signal)),
+    grow: ({ name, device }, signal) => inTurn(name, () => growFileSystem(exec, { device, target: join(root, name) }, signal), signal),
 
     async sweep(signal) {
       const before = mounts.list();

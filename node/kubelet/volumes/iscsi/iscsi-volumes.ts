@@ -73,10 +73,10 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   const failing = new Set<string>(); // targets that did not let go when they were asked last
   let sweeping: Promise<void> | undefined;
 
-  const inTurn: InTurn = async (iqn, work) => {
+  const inTurn: InTurn = async (iqn, work, signal) => {
     underWay.set(iqn, (underWay.get(iqn) ?? 0) + 1);
     try {
-      return await turns(iqn, work);
+      return await turns(iqn, work, signal);
     } finally {
       const left = underWay.get(iqn)! - 1;
       if (left > 0) underWay.set(iqn, left);
@@ -105,7 +105,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
     }
     await mkdir(podDirectory, { recursive: true, mode: 0o750 });
     mounts.bind(directory, podDirectory, { readOnly: disk.readOnly });
-  });
+  }, signal);
 
   async function map(disk: IscsiDisk, podUid: string, signal: AbortSignal): Promise<string> {
     const directory = iscsiDirectory(dataDir, disk);
@@ -117,7 +117,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
       await rm(link, { force: true }); // of before the machine was started anew, which gives the name to any disk
       await symlink(device, link);
       return device;
-    });
+    }, signal);
   }
 
   /** Of both modes, mounted or not. */
@@ -158,12 +158,18 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
     log.info("iSCSI volume detached", { target: target.iqn, lun: target.lun, loggedOut: others.length === 0 });
   }
 
-  /** Whether nothing is left that nobody uses. `waits`: also for targets that may take long. */
-  async function sweepOnce(signal: AbortSignal, { waits }: { readonly waits: boolean }): Promise<boolean> {
+  /** Whether nothing is left that nobody uses. `asksFailing`: also targets that did not let go, which may take long. None keeps another. */
+  async function sweepOnce(signal: AbortSignal, { asksFailing }: { readonly asksFailing: boolean }): Promise<boolean> {
+    const targets = Map.groupBy(await all(), ({ iqn }) => iqn);
+    return (await Promise.all([...targets.values()].map((luns) => sweepTarget(luns, signal, { asksFailing })))).every((isDone) => isDone);
+  }
+
+  /** One LUN after the other. */
+  async function sweepTarget(luns: readonly Here[], signal: AbortSignal, { asksFailing }: { readonly asksFailing: boolean }): Promise<boolean> {
     let isDone = true;
-    for (const here of await all()) {
+    for (const here of luns) {
       if (await isUsed(here)) continue;
-      if (!waits && (underWay.has(here.iqn) || failing.has(here.iqn))) {
+      if (underWay.has(here.iqn) || (failing.has(here.iqn) && !asksFailing)) {
         isDone = false;
         continue;
       }
@@ -182,14 +188,14 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   async function sweepUntilDone(): Promise<void> {
     for (let failures = 1; !life.aborted; failures++) {
       await clock.sleep(backoffMs(failures, RETRY), life);
-      if (life.aborted || (await sweepOnce(life, { waits: true }))) return;
+      if (life.aborted || (await patiently(sweepOnce(life, { asksFailing: true }), life))) return;
     }
   }
 
   return {
     show, map,
     async sweep(signal) {
-      if (!(await patiently(sweepOnce(life, { waits: false }), signal))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
+      if (!(await patiently(sweepOnce(life, { asksFailing: false }), signal))) sweeping ??= sweepUntilDone().finally(() => { sweeping = undefined; });
     },
     inUse: async () => [...new Set((await all()).map(({ portals, iqn, lun }) => iscsiVolumeName({ targetPortal: portals[0]!, iqn, lun })))].toSorted(),
   };

@@ -245,6 +245,23 @@ test("a target that does not take what is still to be written is logged out of w
   await eventually(() => loggedIn.size, (count) => count === 0);
 });
 
+test("a target that does not take what is still to be written keeps no other, not of the same pod either", async () => {
+  const { promise, resolve } = Promise.withResolvers<object>();
+  const other = { targetPortal: "10.0.0.2", iqn: "iqn.2003-01.io.k8s:barn", lun: 1 };
+  let first: string | undefined; // whichever is asked first
+  const { dataDir, table, loggedIn, volumesAttached, start } = machine({ "10.0.0.1:3260": 1, "10.0.0.2:3260": 2 }, (line) => (line.startsWith("/") && line.includes("plugins/kubernetes.io/iscsi") && (first ??= line) === line ? promise : undefined));
+  volumesAttached.names.push({ name: `kubernetes.io/iscsi/10.0.0.2:3260:${other.iqn}:1`, devicePath: "" });
+  const iscsi = start(), gone = new AbortController();
+  for (const one of [source, other]) await iscsi.show(iscsiDisk(one, use), join(dataDir, `pods/a/${one.lun}${one.targetPortal}`), signal);
+  table.splice(0, table.length, ...table.filter(({ target }) => !target.includes("/pods/")));
+  const own = iscsi.sweep(gone.signal);
+  await eventually(() => loggedIn.size, (count) => count === 1);
+  gone.abort();
+  await own;
+  resolve({});
+  await eventually(() => loggedIn.size, (count) => count === 0);
+});
+
 test.each<[string, Record<string, number>, (line: string) => Partial<ExecResult> | undefined, string]>([
   ["a portal that does not answer", {}, () => undefined, 'MountVolume.WaitForAttach failed for volume "v" : failed to get any path for iscsi disk, last err seen:\niscsi: failed to attach disk: Error: iscsiadm: connection timed out (exit status 8)'],
   ["a target that is not found", { "10.0.0.1:3260": 1 }, (line) => (line.includes("--discover") ? { exitCode: 4, stderr: "cannot connect" } : undefined), "iscsi: failed to sendtargets to portal 10.0.0.1:3260 output: cannot connect, err exit status 4"],
