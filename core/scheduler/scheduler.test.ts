@@ -432,10 +432,7 @@ test("a pod that is gone when binding it has failed does not wait for its claims
       await untilHeard(metrics, "UnschedulablePodDelete");
     };
     await node("a");
-    const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
-    await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
-    await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
-    await made(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
+    await oneDevice(client, call);
     await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] });
     await untilCounted(metrics);
     expect(metrics()).toContain('scheduler_pending_pods{queue="gated"} 0\n');
@@ -803,12 +800,17 @@ test("a pod that could not be bound keeps nobody off the node it was to have, th
   }),
 }));
 
-test("devices that could not be allocated are free again: the pod has them at the next try", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
-  await node("a");
+/** On node a, and a claim of it. */
+async function oneDevice(client: Client, call: { readonly signal: AbortSignal }): Promise<void> {
   const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
   await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
   await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
   await made(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
+}
+
+test("devices that could not be allocated are free again: the pod has them at the next try", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  await oneDevice(client, call);
   await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] });
   await until("p", on("a"));
   expect((await events("FailedScheduling")).every((message) => message === 'running PreBind plugin "DynamicResources": add finalizer to claim default/one: no luck')).toBe(true);

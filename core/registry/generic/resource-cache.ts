@@ -71,7 +71,6 @@ export class ResourceCache {
     this.#unreadable.set(key, { ...row, error });
   }
 
-
   /** That of a row that cannot be read. */
   unreadableRevision(key: string): Revision | undefined { return this.#unreadable.get(key)?.revision; }
 
