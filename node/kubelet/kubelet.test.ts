@@ -909,19 +909,25 @@ test("a machine that goes down: the node is not Ready, its pods end and say why,
   await eventually(() => node.counted("kubelet_graceful_shutdown_end_time_seconds"), (seconds) => seconds >= node.counted("kubelet_graceful_shutdown_start_time_seconds"));
 });
 
-test("a pod that ends for the machine and is deleted has the shorter of the two times", async () => {
-  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
-  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+/** A runtime whose containers take their time where `isSlow` says so, until somebody is in a hurry. `asked`: in how many seconds they were to stop. */
+function slowToStop(isSlow: (seconds: number) => boolean) {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs }), asked: number[] = [];
   runtime.images.add("busybox:1");
-  const asked: number[] = [];
   const call: typeof runtime.call = async (method, request, options) => {
     if (method === "RuntimeService/StopContainer") {
-      asked.push((request as { timeout: number }).timeout);
-      if (asked.length === 1) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+      const { timeout } = request as { timeout: number };
+      asked.push(timeout);
+      if (isSlow(timeout)) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted"))));
     }
     return await runtime.call(method, request, options);
   };
-  await using node = await startNode({ shutdown: { graceMs: 30_000_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); await aborted(signal); } } });
+  return { cri: { ...runtime, call }, asked, runtime };
+}
+
+test("a pod that ends for the machine and is deleted has the shorter of the two times", async () => {
+  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
+  const { cri, asked } = slowToStop(() => asked.length === 1);
+  await using node = await startNode({ shutdown: { graceMs: 30_000_000, criticalMs: 0 } }, { cri, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); await aborted(signal); } } });
   await node.create("web", { terminationGracePeriodSeconds: 20_000 });
   await node.until("web", isReady);
   goDown();
@@ -933,19 +939,9 @@ test("a pod that ends for the machine and is deleted has the shorter of the two 
 
 test("a machine that goes down waits for pods that are being ended already, and no longer than for others", async () => {
   const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
-  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
-  runtime.images.add("busybox:1");
-  const asked: number[] = [];
-  const call: typeof runtime.call = async (method, request, options) => {
-    if (method === "RuntimeService/StopContainer") {
-      const { timeout } = request as { timeout: number };
-      asked.push(timeout);
-      if (timeout > 10_000) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
-    }
-    return await runtime.call(method, request, options);
-  };
+  const { cri, asked, runtime } = slowToStop((seconds) => seconds > 10_000);
   const left: string[][] = [];
-  await using node = await startNode({ shutdown: { graceMs: 9_000_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); left.push(runtime.running()); await aborted(signal); } } });
+  await using node = await startNode({ shutdown: { graceMs: 9_000_000, criticalMs: 0 } }, { cri, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); left.push(runtime.running()); await aborted(signal); } } });
   await node.create("goes", { terminationGracePeriodSeconds: 20_000 });
   await node.create("late", { terminationGracePeriodSeconds: 30_000 }, [{ name: "work" }]);
   for (const name of ["goes", "late"]) await node.until(name, isReady);
