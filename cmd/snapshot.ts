@@ -6,8 +6,8 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
 import type { SealedBundle } from "../core/pki/shared-bundle.ts";
-import { inspectBackup, restoreStore, saveBackup } from "../storage/backup.ts";
-import { StoreError } from "../storage/store.ts";
+import { backupRevision, inspectBackup, restoreStore, saveBackup } from "../storage/backup.ts";
+import { type Revision, StoreError } from "../storage/store.ts";
 import { connect } from "./admin-client.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
@@ -119,6 +119,12 @@ async function remove(directory: string, words: readonly string[]): Promise<numb
   return 0;
 }
 
+/** Of all snapshots that can be read: the store may be gone that they were taken of. */
+async function newestRevision(directory: string): Promise<Revision> {
+  const files = (await snapshotNames(directory)).map((name) => join(directory, name));
+  return Math.max(0, ...(await Promise.all(files.map((file) => backupRevision(file).catch(() => 0)))));
+}
+
 interface Restoring { readonly paths: Paths; readonly directory: string; readonly given: string | undefined; readonly keepKeys: boolean; readonly providerFile: string | undefined; readonly settings: Readonly<Record<string, string>> }
 
 async function restore(words: readonly string[], { paths, directory, given, keepKeys, providerFile, settings }: Restoring): Promise<number> {
@@ -136,7 +142,7 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const store = withoutLinks(paths.store); // on its disk
   const aside = await freePath(`${store}-before-${at}`);
   const had = existsSync(store);
-  const { rows, revision } = await restoreStore({ file, path: store, clock: systemClock, aside }).catch((error: unknown) => {
+  const { rows, revision } = await restoreStore({ file, path: store, clock: systemClock, aside, known: await newestRevision(directory) }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
     throw error;
   });

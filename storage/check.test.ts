@@ -177,6 +177,27 @@ test("a backup is the state at one revision, and makes the same store again, far
   await after.close();
 });
 
+test("a backup that is restored twice makes a store that goes on behind the first, and behind all that is known to have been", async () => {
+  const path = join(scratch(), "db"), file = `${path}.zst`;
+  const lives = async (): Promise<readonly [begins: number, ends: number]> => {
+    const store = await open(path), begins = store.revision;
+    const ends = await store.put(`/a/${begins}`, {}, 0);
+    if (begins === 1) await backupStore(store, file);
+    await store.close();
+    return [begins, ends];
+  };
+  let [, handedOut] = await lives();
+  for (const aside of ["-1", "-2", "-3"].map((ending) => path + ending)) {
+    await restoreStore({ file, path, clock, aside });
+    const [begins, ends] = await lives();
+    expect(begins).toBeGreaterThan(handedOut);
+    handedOut = ends;
+  }
+  rmSync(path, { recursive: true });
+  await restoreStore({ file, path, clock, known: handedOut });
+  expect((await lives())[0]).toBeGreaterThan(handedOut);
+});
+
 test("a store is replaced once nobody has it open, and kept; rows that were only added to a backup are none of the store", async () => {
   const path = join(scratch(), "db");
   const [file, aside] = [`${path}.zst`, `${path}-before`];
