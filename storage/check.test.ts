@@ -6,6 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { backupStore, backupStream, inspectBackup, restoreStore, saveBackup } from "./backup.ts";
 import { checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
+import { levelEngine } from "./leveldb/leveldb.ts";
 import { openStore } from "./open.ts";
 import { StoreError, type Row, type Store } from "./store.ts";
 
@@ -154,6 +155,13 @@ test("a store may be copied while it is closed, and is readable by its owner onl
   const fresh = join(scratch(), "a", "b");
   await (await open(fresh)).close();
   expect(statSync(fresh).mode & 0o77).toBe(0);
+});
+
+test("a store whose disk has no room is not read to be opened again", async () => {
+  const { path } = await filled();
+  truncateSync(biggest(files(path, /\.ldb$/)), 20_000); // told by whoever reads it
+  expect((await failure(levelEngine({ path, clock, freeBytesMin: Infinity }))).code).toBe("full");
+  expect((await failure(levelEngine({ path, clock }))).code).toBe("corrupt");
 });
 
 test("a backup is the state at one revision, and makes the same store again, far in the future", async () => {
