@@ -44,7 +44,7 @@ export interface CallLimits {
 }
 
 /** One try. What a member forwarded to a leader that died meanwhile is lost, and it says so only after 7 s: asking again is faster. */
-const TRY_MS = 3_000;
+export const TRY_MS = 3_000;
 /** All tries: an election of etcd takes 1 to 2 s, and a call may meet more than one member that is gone. */
 const CALL_MS = 15_000;
 const NOBODY_WAITS = "nobody waits for the answer any more";

@@ -5,6 +5,7 @@ import { systemClock } from "../../core/lifecycle/clock.ts";
 import { openEtcd } from "../../storage/etcd/etcd.ts";
 import type { Store } from "../../storage/store.ts";
 import { type Etcd, startEtcd } from "../etcd.ts";
+import { slowLink } from "../slow-link.ts";
 import { lateStreams } from "../late-streams.ts";
 import { storeContract, type StoreKnobs, type StoreUnderTest } from "./store.ts";
 
@@ -41,3 +42,14 @@ test("a connection that has no numbers left for calls is left for another one, a
   stop.abort();
   await watching;
 });
+
+test("a store that is larger than what a slow link brings in the time of one call is read even so", async () => {
+  await using opened = await openEmpty({});
+  const keys = Array.from({ length: 80 }, (_, i) => `/registry/core/configmaps/default/${String(i).padStart(2, "0")}`), data = "x".repeat(100_000);
+  await Promise.all(keys.map((key) => opened.store.put(key, { data }, 0)));
+  await using link = await slowLink(etcd.members[0]!.clientPort, 2_000_000);
+  const store = await openEtcd({ endpoints: [`http://127.0.0.1:${link.port}`], clock: systemClock });
+  const { rows, revision, more } = await store.list({ prefix: "/registry/" });
+  expect([rows.map(({ key }) => key), revision, more]).toEqual([keys, opened.store.revision, false]);
+  await store.close();
+}, 60_000);
