@@ -1,5 +1,6 @@
 /** `coracle snapshot save|list|delete|restore`: copies of all objects in one file each, taken while the server runs, and a server made from one: storage/backup.ts. */
 import { existsSync, rmSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
@@ -15,6 +16,7 @@ import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { withOwnAddresses } from "./config/ranges.ts";
 import { forgetEtcd, refuseVanishedStore } from "./datastore-place.ts";
+import { stateFile } from "./encryption.ts";
 import { type Paths, paths as pathsIn, withoutLinks } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
@@ -147,6 +149,7 @@ async function restore(words: readonly string[], { paths, directory, given, keep
     throw error;
   });
   await keys?.apply();
+  await rm(stateFile(paths.encryption), { force: true }); // it told of the objects of before: keys could be forgotten that these are under
   await forgetEtcd(paths);
   console.log(`${store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
   if (had && existsSync(aside)) console.log(`the store of before is kept in ${aside}: remove it when all is well`);
