@@ -38,9 +38,9 @@ const ALSO = "/snapshot/";
 
 export interface Backup { readonly rows: number; readonly revision: Revision }
 
-/** The bytes of a backup. `also`: rows that are in it and not in the store, after the others. */
-export async function backupStream(store: Pick<Store, "list">, also: readonly Row[] = []): Promise<Readable> {
-  const { rows, revision } = await store.list({ prefix: "" });
+/** The bytes of a backup of the rows of `prefix`. `also`: rows that are in it and not in the store, after the others. */
+export async function backupStream(store: Pick<Store, "list">, also: readonly Row[] = [], prefix = ""): Promise<Readable> {
+  const { rows, revision } = await store.list({ prefix });
   const text = Readable.from(lines([...rows, ...also], revision));
   const bytes = createZstdCompress();
   text.on("error", (error) => bytes.destroy(error));

@@ -1,12 +1,18 @@
 /** The store contract over a real etcd. One etcd for all tests: each finds it empty, as a new store. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { takeSnapshot } from "../../cmd/snapshot-path.ts";
 import "../../core/net/spent-connections.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../core/lifecycle/random.ts";
+import { readBackupRows, saveBackup } from "../../storage/backup.ts";
 import { openEtcd } from "../../storage/etcd/etcd.ts";
 import type { Store } from "../../storage/store.ts";
 import { type Etcd, startEtcd } from "../etcd.ts";
-import { slowLink } from "../slow-link.ts";
 import { lateStreams } from "../late-streams.ts";
+import { slowLink } from "../slow-link.ts";
 import { storeContract, type StoreKnobs, type StoreUnderTest } from "./store.ts";
 
 let etcd: Etcd;
@@ -41,6 +47,20 @@ test("a connection that has no numbers left for calls is left for another one, a
   await expect.poll(() => seen).toEqual(keys);
   stop.abort();
   await watching;
+});
+
+test("a snapshot has the objects of the cluster, whatever else is in its etcd", async () => {
+  await using opened = await openEmpty({});
+  const { store } = opened, directory = mkdtempSync(join(tmpdir(), "snapshot-")), file = join(directory, "one.zst");
+  try {
+    await store.put("/registry/core/configmaps/default/a", { a: 1 }, 0);
+    await store.put("/bootstrap/x", { keys: "sealed" }, 0);
+    await etcd.ctl("put", "compact_rev_key", "7"); // as compactor.ts does after five minutes
+    await saveBackup(await takeSnapshot({ store, paths: { tls: directory, encryption: join(directory, "none") }, providerFile: undefined, secret: "s", settings: {}, random: systemRandom }), file);
+    expect((await readBackupRows(file)).map(({ key }) => key)).toEqual(["/registry/core/configmaps/default/a"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });
 
 test("a store that is larger than what a slow link brings in the time of one call is read even so", async () => {
