@@ -44,6 +44,7 @@ export async function backupStream(store: Pick<Store, "list">, also: readonly Ro
   const text = Readable.from(lines([...rows, ...also], revision));
   const bytes = createZstdCompress();
   text.on("error", (error) => bytes.destroy(error));
+  bytes.on("error", () => undefined); // whoever reads it is told, and may come later; without anybody it would end the process
   return text.pipe(bytes);
 }
 

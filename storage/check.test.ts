@@ -231,6 +231,14 @@ test("what whoever takes a backup cannot be given is no fault of the disk, and n
   expect(readdirSync(directory)).toEqual([]);
 });
 
+test("a row that cannot be read is told to whoever reads the backup, also one who comes late to it, and ends nothing else", async () => {
+  const directory = scratch(), row: Row = { key: "/b", revision: 2, get value(): never { throw new StoreError("corrupt", { key: "/b" }); } };
+  const bytes = await backupStream({ list: async () => ({ rows: [{ key: "/a", revision: 1, value: {} }, row], revision: 2 }) } as never);
+  await Bun.sleep(50);
+  expect(await failure(saveBackup(bytes, join(directory, "one.zst")))).toMatchObject({ code: "corrupt", fields: { key: "/b" } });
+  expect(readdirSync(directory)).toEqual([]);
+});
+
 test("a damaged backup makes no store at all", async () => {
   const path = scratch();
   const file = join(path, "one.zst");
