@@ -79,8 +79,8 @@ export async function openDatastore({ settings, path: given, snapshots, wasUsed,
     return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onUnwritable: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
-  const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };
-  if ((tls.cert === undefined) !== (tls.key === undefined)) throw new ConfigError("--datastore-certfile and --datastore-keyfile must be given together");
+  const tls = () => ({ ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) });
+  if ((settings.datastoreCertfile === undefined) !== (settings.datastoreKeyfile === undefined)) throw new ConfigError("--datastore-certfile and --datastore-keyfile must be given together");
   try {
     const store = await openEtcd({
       endpoints, tls, clock,

@@ -31,7 +31,8 @@ import { writeTo } from "./write.ts";
 
 export interface EtcdOptions extends HistoryLimits {
   readonly endpoints: readonly string[];
-  readonly tls?: EtcdTls | undefined;
+  /** Asked again whenever a member does not answer. */
+  readonly tls?: (() => EtcdTls) | undefined;
   readonly clock: StoreClock;
   /** How long is tried what a caller waits for. Default 15 s: an election of etcd, and more than one member that is gone. */
   readonly callTimeoutMs?: number;
