@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { reviewServer } from "./authentication.ts";
 import { readKubeconfig, readWebhookUsers } from "./kubeconfig-file.ts";
 
 let directory: string;
@@ -42,6 +43,19 @@ users: [{name: a, user: {token: of-a}}, {name: b, user: {token: of-b}}]
   writeFileSync(join(other, "config"), "current-context: a\nclusters: [{name: b, cluster: {server: 'https://none:6443'}}]\nusers: [{name: a, user: {token: other}}]\n");
   expect(readKubeconfig([join(other, "config"), two])).toMatchObject({ server: "https://a:6443", credentials: { token: "other" } });
   expect(readKubeconfig([two, join(other, "config")])).toMatchObject({ server: "https://b:6443", credentials: { ca: "CA of b", token: "of-b" } });
+});
+
+test("who is followed has the token and the certificate that stand there now; what cannot be read takes the place of nothing", () => {
+  const [token, cert, key] = ["token", "tls.crt", "tls.key"].map((name) => join(directory, name)) as [string, string, string];
+  const write = (n: number): void => { for (const path of [token, cert, key]) writeFileSync(path, `${path} ${n}`); };
+  write(1);
+  const path = written(CONFIG.replace("tokenFile: token", "tokenFile: token, client-certificate: tls.crt, client-key: tls.key")), { url, ...server } = reviewServer(path), following = reviewServer(path);
+  const now = () => [following.token, following.tls.cert, following.tls.key];
+  expect([url, server.token, now()]).toEqual(["https://h:6443", `${token} 1`, [`${token} 1`, `${cert} 1`, `${key} 1`]]);
+  write(2);
+  expect(now()).toEqual([`${token} 2`, `${cert} 2`, `${key} 2`]);
+  rmSync(key);
+  expect(now()).toEqual([`${token} 2`, `${cert} 2`, `${key} 2`]);
 });
 
 test("users named after webhooks, and the current one", () => {

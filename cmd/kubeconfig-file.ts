@@ -38,6 +38,26 @@ export function readKubeconfig(given: string | readonly string[], { anonymous = 
   return { server: cluster.server, credentials };
 }
 
+/**
+ * Of one that asks no person: certificates and tokens in files are renewed by others, who tell nobody, so they are read each time they are asked for. While they cannot be used the last that could are.
+ * Source: kubernetes v1.36 client-go/transport/{cert_rotation,token_source}.go
+ */
+export function followKubeconfig(path: string): { readonly server: string; credentials(): Credentials } {
+  const { server, credentials } = readKubeconfig(path, { anonymous: true });
+  let last = credentials;
+  return {
+    server,
+    credentials() {
+      try {
+        last = readKubeconfig(path, { anonymous: true }).credentials;
+      } catch (error) {
+        if (!(error instanceof ConfigError)) throw error;
+      }
+      return last;
+    },
+  };
+}
+
 function merged(configs: readonly Config[]): Config {
   const current = configs.map((config) => config["current-context"]).find(Boolean);
   return {
