@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { reviewServer } from "./authentication.ts";
-import { readKubeconfig, readWebhookUsers } from "./kubeconfig-file.ts";
+import { followWebhookUsers, readKubeconfig } from "./kubeconfig-file.ts";
 
 let directory: string;
 beforeAll(() => { directory = mkdtempSync(join(tmpdir(), "kubeconfig-")); });
@@ -58,10 +58,19 @@ test("who is followed has the token and the certificate that stand there now; wh
   expect(now()).toEqual([`${token} 2`, `${cert} 2`, `${key} 2`]);
 });
 
-test("users named after webhooks, and the current one", () => {
+test("users named after webhooks, and the current one, as they stand there a minute later", () => {
   writeFileSync(join(directory, "token"), "t\n");
-  const { named, current } = readWebhookUsers(written(CONFIG));
-  expect([current, named.get("*.example.com")]).toMatchObject([{ token: "t" }, { username: "joe", password: "secret" }]);
+  let nowMs = 0;
+  const users = followWebhookUsers(written(CONFIG), { uptimeMs: () => nowMs });
+  const told = () => [users.current?.token, users.named.get("*.example.com")?.username];
+  expect(told()).toEqual(["t", "joe"]);
+  writeFileSync(join(directory, "token"), "another\n");
+  expect(told()).toEqual(["t", "joe"]);
+  nowMs = 60_000;
+  expect(told()).toEqual(["another", "joe"]);
+  written("{");
+  nowMs = 120_000;
+  expect(told()).toEqual(["another", "joe"]);
 });
 
 test.each([
