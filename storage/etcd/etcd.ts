@@ -50,6 +50,8 @@ export interface EtcdOptions extends HistoryLimits {
 const PAGE_BYTES = 1024 * 1024;
 const PAGE_ROWS_FIRST = 16;
 const PAGE_ROWS_MAX = 10_000; // kubernetes v1.36 apiserver/pkg/storage/etcd3/store.go maxLimit
+/** Nobody compacts all the time. */
+const LIST_TRIES_MAX = 3;
 /** How much larger than the one before a page may be, and how much smaller it becomes that was too large: rows of the next resource may be of another size. */
 const PAGE_FACTOR = 8;
 
@@ -143,8 +145,19 @@ class EtcdStore implements Store {
     return kvs[0] && rowOf(kvs[0]);
   }
 
-  async list({ prefix, after, limit = 0, revision }: ListOptions): Promise<Listing> {
+  /** Somebody may compact away what is being listed: nobody asked for just that state. */
+  async list(options: ListOptions): Promise<Listing> {
     this.#assertOpen();
+    for (let left = LIST_TRIES_MAX; ; left--) {
+      try {
+        return await this.#list(options);
+      } catch (error) {
+        if (options.revision !== undefined || left === 1 || !(error instanceof StoreError) || error.code !== "compacted") throw error;
+      }
+    }
+  }
+
+  async #list({ prefix, after, limit = 0, revision }: ListOptions): Promise<Listing> {
     const end = endOf(prefix);
     let from = after !== undefined && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0 ? keyAfter(after) : Buffer.from(prefix || "\0");
     const rows: Row[] = [];

@@ -9,7 +9,7 @@ import { systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { readBackupRows, saveBackup } from "../../storage/backup.ts";
 import { openEtcd } from "../../storage/etcd/etcd.ts";
-import type { Store } from "../../storage/store.ts";
+import type { Store, StoreError } from "../../storage/store.ts";
 import { type Etcd, startEtcd } from "../etcd.ts";
 import { lateStreams } from "../late-streams.ts";
 import { slowLink } from "../slow-link.ts";
@@ -72,4 +72,17 @@ test("a store that is larger than what a slow link brings in the time of one cal
   const { rows, revision, more } = await store.list({ prefix: "/registry/" });
   expect([rows.map(({ key }) => key), revision, more]).toEqual([keys, opened.store.revision, false]);
   await store.close();
+}, 60_000);
+
+test("what is compacted away while it is listed is listed anew, unless it was asked for by its revision", async () => {
+  await using opened = await openEmpty({});
+  const { store } = opened, keys = Array.from({ length: 30 }, (_, i) => `/registry/core/configmaps/default/${String(i).padStart(2, "0")}`), data = "x".repeat(100_000);
+  await Promise.all(keys.map((key) => store.put(key, { data }, 0)));
+  await using link = await slowLink(etcd.members[0]!.clientPort, 2_000_000);
+  const slow = await openEtcd({ endpoints: [`http://127.0.0.1:${link.port}`], clock: systemClock });
+  const then = store.revision, listings = [slow.list({ prefix: "/registry/" }), slow.list({ prefix: "/registry/", revision: then })].map((listing) => listing.then(({ rows }) => rows.length, (error: StoreError) => error.code));
+  await Bun.sleep(200);
+  await store.compact(await store.put("/registry/core/configmaps/default/zz", {}, 0));
+  expect(await Promise.all(listings)).toEqual([31, "compacted"]);
+  await slow.close();
 }, 60_000);
