@@ -75,10 +75,10 @@ export class Durable {
     return this.#stored.has(key);
   }
 
-  /** Opens a new engine if the last one failed. Returns why nothing can be written. */
-  async ready({ rows, head }: { rows: { get(key: string): Row | undefined }; head: Revision }): Promise<StoreError | undefined> {
+  /** Opens a new engine if the last one failed. Returns why nothing can be written. `isLast`: there will be no other time to try. */
+  async ready({ rows, head, isLast = false }: { rows: { get(key: string): Row | undefined }; head: Revision; isLast?: boolean }): Promise<StoreError | undefined> {
     if (this.#engine) return undefined;
-    if (this.#down && this.#clock.uptimeMs() < this.#down.untilMs) return this.#down.error;
+    if (!isLast && this.#down && this.#clock.uptimeMs() < this.#down.untilMs) return this.#down.error;
     const startMs = this.#clock.uptimeMs();
     try {
       this.#engine = await this.#connect();

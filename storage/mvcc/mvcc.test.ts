@@ -375,6 +375,21 @@ test("a store that takes long to be opened again, in vain, is not opened all the
   expect((await dump(store)).map(([key]) => key)).toEqual(["/e"]);
 });
 
+test("whose disk takes writes again when it is closed is closed in order, however lately it was tried in vain", async () => {
+  const { disk, store } = await watched();
+  await store.put("/leases/a", { holder: "x" }, 0);
+  const full = new StoreError("full", {});
+  disk.fault = () => ({ error: full, landed: false });
+  expect((await failure(store.put("/a", {}, 0))).code).toBe("full");
+  disk.full = full;
+  expect((await failure(store.put("/b", {}, 0))).code).toBe("full");
+  [disk.fault, disk.full] = [undefined, undefined];
+  const { revision } = store;
+  await store.close();
+  const again = await memoryStore({ disk });
+  expect([await dump(again), again.revision - revision < 10]).toEqual([[["/leases/a", { holder: "x" }]], true]);
+});
+
 test("a write that met another one of its group is refused with it if the disk fails", async () => {
   const { disk, store } = await watched();
   disk.fault = () => ({ error: new StoreError("full"), landed: false });
