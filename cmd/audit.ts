@@ -13,7 +13,7 @@ import type { Log } from "../core/observe/log.ts";
 import type { Counter, Metrics } from "../core/observe/metrics.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
-import { readKubeconfig } from "./kubeconfig-file.ts";
+import { followKubeconfig } from "./kubeconfig-file.ts";
 import { standardOutput } from "./standard-output.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -63,8 +63,8 @@ function webhookOf(args: ApiServerArgs, { clock, log, errors }: SinkDeps): Audit
   const mode = modeOf(args, "webhook") ?? "batch";
   const batching = mode === "batch" ? batchingOf(args, "webhook", { batchSizeMax: 400, batchWaitMs: 30_000, throttles: true }) : undefined;
   const bytesMax = eventBytesMax(args, "webhook");
-  const { server, credentials } = readKubeconfig(path, { anonymous: true });
-  const deps = { post: webhookPost({ url: server, ...credentials }), clock, log, errors, initialBackoffMs: args.durationMs("audit-webhook-initial-backoff") ?? args.durationMs("audit-webhook-batch-initial-backoff") ?? 10_000 };
+  const { server, credentials } = followKubeconfig(path);
+  const deps = { post: webhookPost(() => ({ url: server, ...credentials() })), clock, log, errors, initialBackoffMs: args.durationMs("audit-webhook-initial-backoff") ?? args.durationMs("audit-webhook-batch-initial-backoff") ?? 10_000 };
   const sink = batching ? webhookSink({ ...deps, ...batching }) : waitingWebhookSink(deps, { isStrict: mode === "blocking-strict" });
   return bytesMax === undefined ? sink : truncatingSink(sink, { bytesMax, errors });
 }

@@ -20,7 +20,7 @@ import { readCertificatePems } from "../core/pki/pem.ts";
 import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
-import { readKubeconfig } from "./kubeconfig-file.ts";
+import { followKubeconfig } from "./kubeconfig-file.ts";
 import { reloadMeter } from "./reload-meter.ts";
 import { reloadedFile } from "./reloaded-file.ts";
 
@@ -114,8 +114,15 @@ function fromFlags(args: ApiServerArgs): ReturnType<typeof oidcAuthenticator> {
 
 /** A kubeconfig that names a server to be asked, as webhooks of kube-apiserver do. */
 export function reviewServer(path: string): ReviewServer {
-  const { server, credentials: { token, ...tls } } = readKubeconfig(path, { anonymous: true });
-  return { url: server, token, tls };
+  const { server, credentials } = followKubeconfig(path);
+  return {
+    url: server,
+    get token() { return credentials().token; },
+    get tls() {
+      const { token: _, ...tls } = credentials();
+      return tls;
+    },
+  };
 }
 
 const HOUR_MS = 3_600_000;

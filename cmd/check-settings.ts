@@ -18,6 +18,7 @@ import { checkRanges, isOfServicesFamily, nodePortCidrs, otherFamily, withOwnAdd
 import { checkedGates } from "./control-plane/gates.ts";
 import { controllerSettings } from "./controller-settings.ts";
 import { coordinatedLeadership } from "./coordinated-leadership.ts";
+import { checkedTls } from "./datastore.ts";
 import { requestTimes } from "./fairness.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import { thisNode } from "./node-identity.ts";
@@ -44,6 +45,7 @@ async function checkServer(settings: Settings): Promise<void> {
   checkRanges(settings);
   await checkFamily(settings);
   kubeconfigMode(settings);
+  checkedTls(settings);
   const args = apiServerArgs(settings.kubeApiserverArg);
   const base = { args, clock: systemClock, log: stderrLog("error"), metrics: metricsRegistry() };
   const gates = checkedGates(args, base.log);

@@ -7,6 +7,7 @@ import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
 import { SharedParts } from "../core/registry/generic/shared-parts.ts";
 import { plaintextOf } from "../storage/encryption/encryption.ts";
 import { openEtcd } from "../storage/etcd/etcd.ts";
+import type { EtcdTls } from "../storage/etcd/members.ts";
 import { openStore } from "../storage/open.ts";
 import { type Revision, type Store, StoreError, type Value } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
@@ -51,10 +52,9 @@ const HEALTH_MS = 2_000;
 export async function openDatastore({ settings, path: given, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
   const log = parentLog.with({ part: "store" });
   const { datastoreEndpoint } = settings;
+  const tls = checkedTls(settings);
   if (datastoreEndpoint === undefined) {
     const path = withoutLinks(given); // another one that takes its place is on its disk
-    for (const flag of TLS_FLAGS)
-      if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
     const tells: Parameters<Datastore["onUnwritable"]>[0][] = [];
     const reserve = (): void => void keepReserve(given).catch((error: unknown) => log.warn("no room could be kept back for a start on a full disk", { path, error }));
     const onRoom = (full: StoreError | undefined): void => {
@@ -79,8 +79,6 @@ export async function openDatastore({ settings, path: given, snapshots, wasUsed,
     return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onUnwritable: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
-  const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };
-  if ((tls.cert === undefined) !== (tls.key === undefined)) throw new ConfigError("--datastore-certfile and --datastore-keyfile must be given together");
   try {
     const store = await openEtcd({
       endpoints, tls, clock,
@@ -94,6 +92,17 @@ export async function openDatastore({ settings, path: given, snapshots, wasUsed,
     if (error instanceof StoreError && error.fields["final"]) throw new ConfigError(`--datastore-endpoint ${datastoreEndpoint}: ${String(error.fields["reason"])}`, { cause: error });
     throw error;
   }
+}
+
+/** What is shown to etcd, and whom it is believed to be signed by, as the files say when that is asked. Throws ConfigError where they cannot be used, now or then. */
+export function checkedTls(settings: Options["settings"]): () => EtcdTls {
+  if (settings.datastoreEndpoint === undefined)
+    for (const flag of TLS_FLAGS)
+      if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
+  if ((settings.datastoreCertfile === undefined) !== (settings.datastoreKeyfile === undefined)) throw new ConfigError("--datastore-certfile and --datastore-keyfile must be given together");
+  const read = (): EtcdTls => ({ ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) });
+  read();
+  return read;
 }
 
 async function troubleOf(store: Store, clock: Clock): Promise<string | undefined> {

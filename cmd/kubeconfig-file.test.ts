@@ -2,7 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { readKubeconfig, readWebhookUsers } from "./kubeconfig-file.ts";
+import { reviewServer } from "./authentication.ts";
+import { followWebhookUsers, readKubeconfig } from "./kubeconfig-file.ts";
 
 let directory: string;
 beforeAll(() => { directory = mkdtempSync(join(tmpdir(), "kubeconfig-")); });
@@ -44,10 +45,32 @@ users: [{name: a, user: {token: of-a}}, {name: b, user: {token: of-b}}]
   expect(readKubeconfig([two, join(other, "config")])).toMatchObject({ server: "https://b:6443", credentials: { ca: "CA of b", token: "of-b" } });
 });
 
-test("users named after webhooks, and the current one", () => {
+test("who is followed has the token and the certificate that stand there now; what cannot be read takes the place of nothing", () => {
+  const [token, cert, key] = ["token", "tls.crt", "tls.key"].map((name) => join(directory, name)) as [string, string, string];
+  const write = (n: number): void => { for (const path of [token, cert, key]) writeFileSync(path, `${path} ${n}`); };
+  write(1);
+  const path = written(CONFIG.replace("tokenFile: token", "tokenFile: token, client-certificate: tls.crt, client-key: tls.key")), { url, ...server } = reviewServer(path), following = reviewServer(path);
+  const now = () => [following.token, following.tls.cert, following.tls.key];
+  expect([url, server.token, now()]).toEqual(["https://h:6443", `${token} 1`, [`${token} 1`, `${cert} 1`, `${key} 1`]]);
+  write(2);
+  expect(now()).toEqual([`${token} 2`, `${cert} 2`, `${key} 2`]);
+  rmSync(key);
+  expect(now()).toEqual([`${token} 2`, `${cert} 2`, `${key} 2`]);
+});
+
+test("users named after webhooks, and the current one, as they stand there a minute later", () => {
   writeFileSync(join(directory, "token"), "t\n");
-  const { named, current } = readWebhookUsers(written(CONFIG));
-  expect([current, named.get("*.example.com")]).toMatchObject([{ token: "t" }, { username: "joe", password: "secret" }]);
+  let nowMs = 0;
+  const users = followWebhookUsers(written(CONFIG), { uptimeMs: () => nowMs });
+  const told = () => [users.current?.token, users.named.get("*.example.com")?.username];
+  expect(told()).toEqual(["t", "joe"]);
+  writeFileSync(join(directory, "token"), "another\n");
+  expect(told()).toEqual(["t", "joe"]);
+  nowMs = 60_000;
+  expect(told()).toEqual(["another", "joe"]);
+  written("{");
+  nowMs = 120_000;
+  expect(told()).toEqual(["another", "joe"]);
 });
 
 test.each([

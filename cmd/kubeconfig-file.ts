@@ -2,6 +2,7 @@
 import { delimiter, dirname, resolve } from "node:path";
 import type { WebhookUser, WebhookUsers } from "../core/admission/webhook/users.ts";
 import type { Credentials } from "../core/client/http-transport.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import { readYamlSettings } from "./config/yaml-settings.ts";
 
@@ -38,6 +39,19 @@ export function readKubeconfig(given: string | readonly string[], { anonymous = 
   return { server: cluster.server, credentials };
 }
 
+/**
+ * Of one that asks no person: certificates and tokens in files are renewed by others, who tell nobody, so they are read each time they are asked for. While they cannot be used the last that could are.
+ * Source: kubernetes v1.36 client-go/transport/{cert_rotation,token_source}.go
+ */
+export function followKubeconfig(path: string): { readonly server: string; credentials(): Credentials } {
+  const { server, credentials } = readKubeconfig(path, { anonymous: true });
+  let last = credentials;
+  return {
+    server,
+    credentials: () => (last = unlessUnusable(() => readKubeconfig(path, { anonymous: true }).credentials) ?? last),
+  };
+}
+
 function merged(configs: readonly Config[]): Config {
   const current = configs.map((config) => config["current-context"]).find(Boolean);
   return {
@@ -47,10 +61,33 @@ function merged(configs: readonly Config[]): Config {
 }
 
 /** All its users, each named after whom it is shown to. Throws ConfigError for what cannot be used. */
-export function readWebhookUsers(path: string): WebhookUsers {
+function readWebhookUsers(path: string): WebhookUsers {
   const { users = [], contexts, "current-context": current } = read(path);
   const found = new Map(users.map(({ name = "", user = {} }) => [name, userOf(user, path)]));
   return { named: found, current: found.get(named(contexts, current).context?.user ?? "") };
+}
+
+/** So long what was read of a file is taken for what stands there: each admitted object asks. Source: kubernetes v1.36 client-go/transport/token_source.go */
+const READ_AGAIN_MS = 60_000;
+
+/** As followKubeconfig. */
+export function followWebhookUsers(path: string, clock: Pick<Clock, "uptimeMs">): WebhookUsers {
+  let last = readWebhookUsers(path), readMs = clock.uptimeMs();
+  function now(): WebhookUsers {
+    if (clock.uptimeMs() - readMs < READ_AGAIN_MS) return last;
+    readMs = clock.uptimeMs();
+    return (last = unlessUnusable(() => readWebhookUsers(path)) ?? last);
+  }
+  return { get named() { return now().named; }, get current() { return now().current; } };
+}
+
+function unlessUnusable<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return undefined;
+  }
 }
 
 function read(path: string): Config {

@@ -7,10 +7,10 @@ import { parseYaml } from "../core/api/codec/yaml.ts";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { writeDurably } from "../core/pki/durable-file.ts";
-import { ConfigError, loadSettings, readText } from "./config/config.ts";
+import { ConfigError } from "./config/config.ts";
 import { type EncryptionState, fileHash, newKey, type OwnKey, ownConfiguration, stateFile } from "./encryption.ts";
 import { paths } from "./paths.ts";
-import { mustReach } from "./tools.ts";
+import { machineSettings, mustReach } from "./tools.ts";
 
 const USAGE = `Usage: coracle secrets-encrypt status         which key is used, and whether all Secrets are under it
        coracle secrets-encrypt rotate-keys    makes a new key; the server encrypts all Secrets anew
@@ -18,7 +18,7 @@ const USAGE = `Usage: coracle secrets-encrypt status         which key is used, 
        coracle secrets-encrypt disable        Secrets are decrypted, and no longer encrypted
        coracle secrets-encrypt enable         takes that back
 
-  --data-dir       of the server
+  --data-dir       of which server; default: the one that is installed here
 
 Encryption is turned on with coracle server --secrets-encryption.`;
 
@@ -37,7 +37,7 @@ export async function secretsEncrypt(argv: readonly string[]): Promise<number> {
   if (!isCommand(command)) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const word = rest.find((one, i) => !one.startsWith("-") && !/^--[^=]+$/.test(rest[i - 1] ?? "")); // what follows a flag may be its value
   if (word !== undefined) throw new ConfigError(`"coracle secrets-encrypt ${command}" takes no names, and there is ${JSON.stringify(word)}`);
-  const { dataDir } = loadSettings("server", { argv: rest, env: process.env, readFile: readText });
+  const { dataDir } = machineSettings(rest);
   const file = paths(dataDir).encryption;
   mustReach(file);
   const text = await fileText(file);

@@ -3,6 +3,7 @@ import type { Readable } from "node:stream";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import { sealBundle } from "../core/pki/shared-bundle.ts";
+import { ROOT } from "../core/registry/generic/watch-cache.ts";
 import type { PathHandler } from "../core/server/scope.ts";
 import { backupStream } from "../storage/backup.ts";
 import type { Row, Store } from "../storage/store.ts";
@@ -38,7 +39,7 @@ export async function takeSnapshot({ store, paths, providerFile, secret, setting
     ...(providers === undefined ? {} : { [PROVIDER_FILE]: providers }),
   };
   const keys: Row = { key: KEYS_ROW, revision: 0, value: await sealBundle({ files, settings }, secret, random) };
-  return await backupStream(store, [keys]);
+  return await backupStream(store, [keys], ROOT); // an etcd has more, as what servers agree by on what is compacted, and that is no JSON
 }
 
 export function snapshotPath(options: SnapshotOptions): PathHandler {

@@ -1,10 +1,11 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { silentLog } from "../core/observe/log.ts";
-import { backupStream } from "../storage/backup.ts";
+import { backupStream, saveBackup } from "../storage/backup.ts";
+import { checkStore } from "../storage/check.ts";
 import { snapshot } from "./snapshot.ts";
 import { newestSnapshot, newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
 import { hasFuse, silentFileSystem } from "../test/silent-file-system.ts";
@@ -148,6 +149,19 @@ test("of what is none in the directory, or goes while it is looked at, nothing i
     expect(await pruneSnapshots(snapshots, 1)).toEqual(["snapshot-20260102T000000Z.zst"]);
   } finally {
     console.log = log;
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("what is restored where the store is gone goes on behind all snapshots that are there", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "snapshots-")), snapshots = join(directory, "server", "snapshots"), path = join(directory, "server", "db");
+  using _ = vi.spyOn(console, "log").mockReturnValue();
+  try {
+    for (const [name, revision] of [["1", 7], ["2", 5_000_000_000], ["3", 9]] as const) await saveBackup(await backupStream({ list: async () => ({ rows: [], revision }) } as never), join(snapshots, `snapshot-2026010${name}T000000Z.zst`));
+    writeFileSync(join(snapshots, "snapshot-20260104T000000Z.zst"), "cut off");
+    expect(await snapshot(["restore", "snapshot-20260101T000000Z.zst", "--data-dir", directory, "--keep-keys"])).toBe(0);
+    expect((await checkStore(path)).revision).toBeGreaterThan(5_000_000_000);
+  } finally {
     rmSync(directory, { recursive: true });
   }
 });

@@ -1,13 +1,14 @@
 /** `coracle snapshot save|list|delete|restore`: copies of all objects in one file each, taken while the server runs, and a server made from one: storage/backup.ts. */
 import { existsSync, rmSync, statSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { fileText } from "../core/lifecycle/file-text.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
 import type { SealedBundle } from "../core/pki/shared-bundle.ts";
-import { inspectBackup, restoreStore, saveBackup } from "../storage/backup.ts";
-import { StoreError } from "../storage/store.ts";
+import { backupRevision, inspectBackup, restoreStore, saveBackup } from "../storage/backup.ts";
+import { type Revision, StoreError } from "../storage/store.ts";
 import { connect } from "./admin-client.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
@@ -15,6 +16,7 @@ import { criticalSettings } from "./cluster-settings.ts";
 import { ConfigError } from "./config/config.ts";
 import { withOwnAddresses } from "./config/ranges.ts";
 import { forgetEtcd, refuseVanishedStore } from "./datastore-place.ts";
+import { stateFile } from "./encryption.ts";
 import { type Paths, paths as pathsIn, withoutLinks } from "./paths.ts";
 import { freePath, newSnapshotFile, pruneSnapshots, snapshotNames, stamp } from "./snapshot-files.ts";
 import { planKeys } from "./snapshot-keys.ts";
@@ -119,6 +121,12 @@ async function remove(directory: string, words: readonly string[]): Promise<numb
   return 0;
 }
 
+/** Of all snapshots that can be read: the store may be gone that they were taken of. */
+async function newestRevision(directory: string): Promise<Revision> {
+  const files = (await snapshotNames(directory)).map((name) => join(directory, name));
+  return Math.max(0, ...(await Promise.all(files.map((file) => backupRevision(file).catch(() => 0)))));
+}
+
 interface Restoring { readonly paths: Paths; readonly directory: string; readonly given: string | undefined; readonly keepKeys: boolean; readonly providerFile: string | undefined; readonly settings: Readonly<Record<string, string>> }
 
 async function restore(words: readonly string[], { paths, directory, given, keepKeys, providerFile, settings }: Restoring): Promise<number> {
@@ -136,11 +144,12 @@ async function restore(words: readonly string[], { paths, directory, given, keep
   const store = withoutLinks(paths.store); // on its disk
   const aside = await freePath(`${store}-before-${at}`);
   const had = existsSync(store);
-  const { rows, revision } = await restoreStore({ file, path: store, clock: systemClock, aside }).catch((error: unknown) => {
+  const { rows, revision } = await restoreStore({ file, path: store, clock: systemClock, aside, known: await newestRevision(directory) }).catch((error: unknown) => {
     if (error instanceof StoreError && error.code === "locked") throw new ConfigError("the server is running: stop it first");
     throw error;
   });
   await keys?.apply();
+  await rm(stateFile(paths.encryption), { force: true }); // it told of the objects of before: keys could be forgotten that these are under
   await forgetEtcd(paths);
   console.log(`${store}: ${rows} rows of ${basename(file)}, revision ${revision}${keys ? `; ${keys.told}` : ""}`);
   if (had && existsSync(aside)) console.log(`the store of before is kept in ${aside}: remove it when all is well`);

@@ -9,7 +9,8 @@
  *   {"rows":2,"crc32":305419896}                                       of all lines above, line feeds included
  *
  * A backup is one listing, hence the state at one revision, taken while the store works on; it is the same over LevelDB and over etcd.
- * A restored store goes on a billion revisions later, so that no client that saw the time after the backup meets one of its revisions again.
+ * A restored store goes on a billion revisions later than the backup, and than the store whose place it takes, so that no client that saw the time after the backup meets one of its revisions again:
+ * not after it was restored a second time either.
  */
 import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
@@ -37,12 +38,13 @@ const ALSO = "/snapshot/";
 
 export interface Backup { readonly rows: number; readonly revision: Revision }
 
-/** The bytes of a backup. `also`: rows that are in it and not in the store, after the others. */
-export async function backupStream(store: Pick<Store, "list">, also: readonly Row[] = []): Promise<Readable> {
-  const { rows, revision } = await store.list({ prefix: "" });
+/** The bytes of a backup of the rows of `prefix`. `also`: rows that are in it and not in the store, after the others. */
+export async function backupStream(store: Pick<Store, "list">, also: readonly Row[] = [], prefix = ""): Promise<Readable> {
+  const { rows, revision } = await store.list({ prefix });
   const text = Readable.from(lines([...rows, ...also], revision));
   const bytes = createZstdCompress();
   text.on("error", (error) => bytes.destroy(error));
+  bytes.on("error", () => undefined); // whoever reads it is told, and may come later; without anybody it would end the process
   return text.pipe(bytes);
 }
 
@@ -118,22 +120,24 @@ export interface RestoreOptions {
   readonly clock: StoreClock;
   /** Where a store that is there is moved to. Absent: there must be none. */
   readonly aside?: string | undefined;
+  /** Revisions up to this one may have been handed out, by stores that are not there any more. */
+  readonly known?: Revision;
 }
 
 /** Makes a store at `path` from a backup. One that is there is moved away once the new one is complete; throws "locked" if a server has it open. */
-export async function restoreStore({ file, path, clock, aside }: RestoreOptions): Promise<Backup> {
+export async function restoreStore({ file, path, clock, aside, known = 0 }: RestoreOptions): Promise<Backup> {
   refuseMounted(path);
   if (!isLevelStore(path)) finishReplacing(path); // the one that was cut off may be all there is, and is kept as any other
   const before = isLevelStore(path);
   if (before && aside === undefined) throw storeError("unavailable", { path, reason: "there is a store already" });
   if (aside !== undefined && existsSync(aside)) throw storeError("unavailable", { path: aside, reason: "there is something already" });
-  if (before) await checkStore(path); // for its lock; damage is no reason not to replace it
+  const handedOut = before ? (await checkStore(path)).revision : 0; // and for its lock; damage is no reason not to replace it
   const building = buildingPath(path);
   rmSync(building, { recursive: true, force: true });
   let head = 0;
   const rows = async function* (): AsyncGenerator<Row> {
     for await (const entry of readBackup(file)) {
-      if ("head" in entry) head = entry.head + REVISIONS_SKIPPED;
+      if ("head" in entry) head = Math.max(entry.head, handedOut, known) + REVISIONS_SKIPPED;
       else if (!entry.row.key.startsWith(ALSO)) yield entry.row;
     }
   };

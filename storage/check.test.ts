@@ -6,6 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { backupStore, backupStream, inspectBackup, restoreStore, saveBackup } from "./backup.ts";
 import { checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
+import { levelEngine } from "./leveldb/leveldb.ts";
 import { openStore } from "./open.ts";
 import { StoreError, type Row, type Store } from "./store.ts";
 
@@ -156,6 +157,13 @@ test("a store may be copied while it is closed, and is readable by its owner onl
   expect(statSync(fresh).mode & 0o77).toBe(0);
 });
 
+test("a store whose disk has no room is not read to be opened again", async () => {
+  const { path } = await filled();
+  truncateSync(biggest(files(path, /\.ldb$/)), 20_000); // told by whoever reads it
+  expect((await failure(levelEngine({ path, clock, freeBytesMin: Infinity }))).code).toBe("full");
+  expect((await failure(levelEngine({ path, clock }))).code).toBe("corrupt");
+});
+
 test("a backup is the state at one revision, and makes the same store again, far in the future", async () => {
   const path = scratch();
   const file = join(scratch(), "backups", "one.zst");
@@ -175,6 +183,27 @@ test("a backup is the state at one revision, and makes the same store again, far
   const after = await open(restored);
   expect(await after.list({ prefix: "" })).toEqual({ ...before, revision: before.revision + REVISIONS_SKIPPED });
   await after.close();
+});
+
+test("a backup that is restored twice makes a store that goes on behind the first, and behind all that is known to have been", async () => {
+  const path = join(scratch(), "db"), file = `${path}.zst`;
+  const lives = async (): Promise<readonly [begins: number, ends: number]> => {
+    const store = await open(path), begins = store.revision;
+    const ends = await store.put(`/a/${begins}`, {}, 0);
+    if (begins === 1) await backupStore(store, file);
+    await store.close();
+    return [begins, ends];
+  };
+  let [, handedOut] = await lives();
+  for (const aside of ["-1", "-2", "-3"].map((ending) => path + ending)) {
+    await restoreStore({ file, path, clock, aside });
+    const [begins, ends] = await lives();
+    expect(begins).toBeGreaterThan(handedOut);
+    handedOut = ends;
+  }
+  rmSync(path, { recursive: true });
+  await restoreStore({ file, path, clock, known: handedOut });
+  expect((await lives())[0]).toBeGreaterThan(handedOut);
 });
 
 test("a store is replaced once nobody has it open, and kept; rows that were only added to a backup are none of the store", async () => {
@@ -199,6 +228,14 @@ test("a store is replaced once nobody has it open, and kept; rows that were only
 test("what whoever takes a backup cannot be given is no fault of the disk, and nothing is left of it", async () => {
   const directory = scratch(), gone = new Error("cannot reach https://127.0.0.1:6443/snapshot: is the server running?");
   await expect(saveBackup((async function* () { yield Buffer.from("half"); throw gone; })(), join(directory, "one.zst"))).rejects.toBe(gone);
+  expect(readdirSync(directory)).toEqual([]);
+});
+
+test("a row that cannot be read is told to whoever reads the backup, also one who comes late to it, and ends nothing else", async () => {
+  const directory = scratch(), row: Row = { key: "/b", revision: 2, get value(): never { throw new StoreError("corrupt", { key: "/b" }); } };
+  const bytes = await backupStream({ list: async () => ({ rows: [{ key: "/a", revision: 1, value: {} }, row], revision: 2 }) } as never);
+  await Bun.sleep(50);
+  expect(await failure(saveBackup(bytes, join(directory, "one.zst")))).toMatchObject({ code: "corrupt", fields: { key: "/b" } });
   expect(readdirSync(directory)).toEqual([]);
 });
 

@@ -27,7 +27,7 @@ import { objectVersions } from "../../core/server/object-versions.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { reviewServer } from "../authentication.ts";
 import { ConfigError, fromFile, requiredText } from "../config/config.ts";
-import { readWebhookUsers } from "../kubeconfig-file.ts";
+import { followWebhookUsers } from "../kubeconfig-file.ts";
 import type { Permission } from "./permission.ts";
 
 interface Options extends Pick<Permission, "authorizer" | "resolver"> {
@@ -71,19 +71,19 @@ export function admissionOf({ args, gates, registry, client, informers, authoriz
     authorizer, escalationGuard: escalationGuard(authorizer, resolver, clock), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [
       mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS), mutationMeter: mutationMeter(metrics) }),
-      mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings) }),
+      mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings, clock) }),
       validatingPolicies({ ...policies, policies: informers.of(refs.VALIDATING_ADMISSION_POLICIES), bindings: informers.of(refs.VALIDATING_ADMISSION_POLICY_BINDINGS), meter: policyMeter(metrics) }),
-      validatingWebhooks({ ...webhooks, users: usersFor("ValidatingAdmissionWebhook", settings) }),
+      validatingWebhooks({ ...webhooks, users: usersFor("ValidatingAdmissionWebhook", settings, clock) }),
     ],
   });
   return { chain: admissionChain(plugins, admissionMeter(metrics, clock)), webhooks };
 }
 
 /** As whom the webhooks of a plug-in are asked. */
-function usersFor(plugin: string, { configurations }: Partial<AdmissionDeps>): WebhookUsers | undefined {
+function usersFor(plugin: string, { configurations }: Partial<AdmissionDeps>, clock: Clock): WebhookUsers | undefined {
   try {
     const path = webhookKubeconfig(configurations?.get(plugin));
-    return path === undefined ? undefined : readWebhookUsers(path);
+    return path === undefined ? undefined : followWebhookUsers(path, clock);
   } catch (cause) {
     throw new ConfigError(`--admission-control-config-file: ${plugin}: ${(cause as Error).message}`, { cause });
   }

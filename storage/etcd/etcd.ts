@@ -23,14 +23,16 @@ import type { WatchBatch } from "../watch/watch.ts";
 import { claimIn, type Release } from "./claim.ts";
 import { COMPACT_EVERY_MS, compactTo, startCompactor } from "./compactor.ts";
 import { Feed } from "./feed.ts";
-import { type EtcdTls, Members } from "./members.ts";
+import { type EtcdTls, Members, TRY_MS } from "./members.ts";
 import { type KeyValue, RANGE, STATUS } from "./messages.ts";
 import { ALL_KEYS, endOf, keyAfter, rowOf } from "./rows.ts";
+import type { Decoded, Encodable } from "./wire.ts";
 import { writeTo } from "./write.ts";
 
 export interface EtcdOptions extends HistoryLimits {
   readonly endpoints: readonly string[];
-  readonly tls?: EtcdTls | undefined;
+  /** Asked again whenever a member does not answer. */
+  readonly tls?: (() => EtcdTls) | undefined;
   readonly clock: StoreClock;
   /** How long is tried what a caller waits for. Default 15 s: an election of etcd, and more than one member that is gone. */
   readonly callTimeoutMs?: number;
@@ -44,8 +46,14 @@ export interface EtcdOptions extends HistoryLimits {
   readonly onTrouble?: (error: StoreError) => void;
 }
 
-/** Rows fetched at once: upstream's pages. What is longer is put together from pages of one revision. */
-const PAGE_MAX = 10_000;
+/** A listing is put together from pages of one revision, of about so many bytes, judging by the rows before: a slow link must bring one in the time of a try (members.ts). */
+const PAGE_BYTES = 1024 * 1024;
+const PAGE_ROWS_FIRST = 16;
+const PAGE_ROWS_MAX = 10_000; // kubernetes v1.36 apiserver/pkg/storage/etcd3/store.go maxLimit
+/** Nobody compacts all the time. */
+const LIST_TRIES_MAX = 3;
+/** How much larger than the one before a page may be, and how much smaller it becomes that was too large: rows of the next resource may be of another size. */
+const PAGE_FACTOR = 8;
 
 /** Opens the store once a majority of etcd answers; until then `onTrouble` is told why it does not. Throws TypeError for endpoints that are none, and the signal's reason. */
 export async function openEtcd(options: EtcdOptions, signal?: AbortSignal): Promise<Store> {
@@ -85,6 +93,7 @@ async function newestOf(members: Members): Promise<Revision> {
 class EtcdStore implements Store {
   readonly #members: Members;
   readonly #clock: StoreClock;
+  readonly #callTimeoutMs: number;
   readonly #feed: Feed;
   readonly #stopCompactor: () => void;
   readonly #writing = new Set<Promise<unknown>>();
@@ -97,6 +106,7 @@ class EtcdStore implements Store {
     const { clock, compactEveryMs = COMPACT_EVERY_MS, onTrouble = () => {} } = options;
     this.#members = members;
     this.#clock = clock;
+    this.#callTimeoutMs = options.callTimeoutMs ?? Number.POSITIVE_INFINITY;
     this.#revision = revision;
     this.#feed = new Feed({ ...options, members, revision, newest: () => newestOf(members), onTrouble });
     this.#feed.start();
@@ -135,21 +145,50 @@ class EtcdStore implements Store {
     return kvs[0] && rowOf(kvs[0]);
   }
 
-  async list({ prefix, after, limit = 0, revision }: ListOptions): Promise<Listing> {
+  /** Somebody may compact away what is being listed: nobody asked for just that state. */
+  async list(options: ListOptions): Promise<Listing> {
     this.#assertOpen();
+    for (let left = LIST_TRIES_MAX; ; left--) {
+      try {
+        return await this.#list(options);
+      } catch (error) {
+        if (options.revision !== undefined || left === 1 || !(error instanceof StoreError) || error.code !== "compacted") throw error;
+      }
+    }
+  }
+
+  async #list({ prefix, after, limit = 0, revision }: ListOptions): Promise<Listing> {
     const end = endOf(prefix);
     let from = after !== undefined && Buffer.compare(Buffer.from(after), Buffer.from(prefix)) >= 0 ? keyAfter(after) : Buffer.from(prefix || "\0");
     const rows: Row[] = [];
-    let at = revision;
+    let at = revision, page = PAGE_ROWS_FIRST;
     for (;;) {
       if (Buffer.compare(from, end) >= 0 && end !== ALL_KEYS) from = end; // beyond the prefix: an empty range
-      const wanted = limit > 0 ? Math.min(limit - rows.length, PAGE_MAX) : PAGE_MAX;
-      const { header, kvs, more, count } = await this.#members.call(RANGE, { key: from, range_end: end, limit: wanted, ...(at !== undefined && { revision: at }) });
+      const wanted = limit > 0 ? Math.min(limit - rows.length, page) : page;
+      const answer = await this.#page({ key: from, range_end: end, limit: wanted, ...(at !== undefined && { revision: at }) });
+      if (answer === undefined) {
+        page = Math.ceil(wanted / PAGE_FACTOR);
+        continue;
+      }
+      const { header, kvs, more, count } = answer;
       this.#saw(header!.revision);
       at ??= header!.revision;
       for (const kv of kvs as readonly KeyValue[]) rows.push(rowOf(kv));
       if (!more || rows.length === limit) return { rows, revision: at, more, remaining: more ? count - kvs.length : 0 };
       from = keyAfter(rows.at(-1)!.key);
+      const bytes = kvs.reduce((sum, { value }) => sum + value.length, 1);
+      page = Math.max(1, Math.min(Math.floor((PAGE_BYTES * kvs.length) / bytes), PAGE_FACTOR * wanted, PAGE_ROWS_MAX));
+    }
+  }
+
+  /** Undefined: it did not come in time, and a smaller one may. */
+  async #page(range: Encodable<typeof RANGE.request> & { readonly limit: number }): Promise<Decoded<typeof RANGE.response> | undefined> {
+    if (range.limit === 1) return await this.#members.call(RANGE, range);
+    try {
+      return await this.#members.call(RANGE, range, { timeoutMs: Math.min(TRY_MS, this.#callTimeoutMs) });
+    } catch (error) {
+      if (error instanceof StoreError && error.code === "unavailable" && !error.fields["final"]) return undefined;
+      throw error;
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * The members of an etcd cluster, and calls that reach whichever of them answers.
  *
- *   const members = openMembers({ endpoints: ["https://a:2379", "https://b:2379"], tls, clock });
+ *   const members = openMembers({ endpoints: ["https://a:2379", "https://b:2379"], tls: () => ({ ca, cert, key }), clock });
  *   const { kvs } = await members.call(RANGE, { key });
  *
  * One member is used for everything until it fails; then the next in the order given. A call that no member answered is tried again, also
@@ -26,7 +26,8 @@ export interface EtcdTls {
 export interface MembersOptions {
   /** https://host:port, http://host:port or unix:///path. */
   readonly endpoints: readonly string[];
-  readonly tls?: EtcdTls | undefined;
+  /** Asked again whenever a member does not answer: its certificates, or ours, may have been renewed since. What it throws then is of no matter. */
+  readonly tls?: (() => EtcdTls) | undefined;
   readonly clock: StoreClock;
   /** How long a call is tried, members that fail in between included. Default 15 s. */
   readonly callTimeoutMs?: number | undefined;
@@ -44,7 +45,7 @@ export interface CallLimits {
 }
 
 /** One try. What a member forwarded to a leader that died meanwhile is lost, and it says so only after 7 s: asking again is faster. */
-const TRY_MS = 3_000;
+export const TRY_MS = 3_000;
 /** All tries: an election of etcd takes 1 to 2 s, and a call may meet more than one member that is gone. */
 const CALL_MS = 15_000;
 const NOBODY_WAITS = "nobody waits for the answer any more";
@@ -56,8 +57,11 @@ const KEEPALIVE_TIMEOUT_MS = 5_000;
 
 interface Member { readonly endpoint: string; readonly client: Client }
 
+function membersAt(endpoints: readonly string[], tls: EtcdTls): readonly Member[] { return endpoints.map((endpoint) => ({ endpoint, client: connect(endpoint, tls) })); }
+
 export class Members {
-  readonly #members: readonly Member[];
+  #members: readonly Member[];
+  #tls: EtcdTls; // of their connections
   readonly #options: MembersOptions;
   readonly #onMove = new Set<() => void>();
   #current = 0;
@@ -67,7 +71,8 @@ export class Members {
   constructor(options: MembersOptions) {
     this.#options = options;
     if (options.endpoints.length === 0) throw new TypeError("no etcd endpoint is given");
-    this.#members = options.endpoints.map((endpoint) => ({ endpoint, client: connect(endpoint, options.tls ?? {}) }));
+    this.#tls = options.tls?.() ?? {};
+    this.#members = membersAt(options.endpoints, this.#tls);
   }
 
   async call<Read, Request>(method: Method<Read, never, Request>, request: Request, { timeoutMs = this.#options.callTimeoutMs ?? CALL_MS, signal, onUncertain }: CallLimits = {}): Promise<Read> {
@@ -103,10 +108,25 @@ export class Members {
 
   /** The member with this number did not do what it should: the next is used, unless somebody was first to say so. */
   failed(index: number, reason: string): void {
+    this.#renew();
     if (index !== this.#current || this.#members.length === 1) return;
     this.#current = (index + 1) % this.#members.length;
     this.#options.onFailover?.({ from: this.#members[index]!.endpoint, to: this.#members[this.#current]!.endpoint, reason });
     for (const listener of this.#onMove) listener();
+  }
+
+  /** With other certificates than before all connections are made anew. */
+  #renew(): void {
+    const before = this.#members;
+    try {
+      const tls = this.#options.tls?.() ?? {};
+      if (this.#closed || (["ca", "cert", "key"] as const).every((name) => tls[name] === this.#tls[name])) return;
+      this.#members = membersAt(this.#options.endpoints, tls);
+      this.#tls = tls;
+    } catch {
+      return; // half written, or gone: those of before may still do
+    }
+    for (const { client } of before) client.close();
   }
 
   /** Calls `listener` whenever another member is used from now on. */

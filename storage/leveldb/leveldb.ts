@@ -57,9 +57,9 @@ export async function levelEngine(options: LevelOptions): Promise<Engine> {
   let level: Level<string, Uint8Array>;
   try {
     if (create) await makeDirectory(path);
-    refuseDamaged(path, { create, repaired });
-    const full = create ? undefined : room.refusal();
+    const full = create ? undefined : room.refusal(); // before all of it is read, which is asked for again and again
     if (full) throw full;
+    refuseDamaged(path, { create, repaired });
     level = new Level(path, { // opens by itself from here on
       keyEncoding: "utf8", valueEncoding: "view", compression: true, cacheSize: 1024 * 1024, writeBufferSize: 4 * 1024 * 1024, createIfMissing: create,
     });

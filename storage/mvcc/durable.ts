@@ -37,7 +37,9 @@ export interface DurableOptions {
 /** Revisions reserved at once: what a crash may skip. At the two volatile writes a second of a small cluster, a reservation lasts for hours. */
 const RESERVE = 100_000;
 /** How long to wait before opening the store again once that has failed. */
-const RETRY_MS = 1000;
+const RETRY_MS_MIN = 1000;
+/** And so many times as long as it took: all of the store is read then, by whoever should be answering clients. */
+const RETRY_PER_MS = 10;
 
 export class Durable {
   readonly codec: ValueCodec;
@@ -73,10 +75,11 @@ export class Durable {
     return this.#stored.has(key);
   }
 
-  /** Opens a new engine if the last one failed. Returns why nothing can be written. */
-  async ready({ rows, head }: { rows: { get(key: string): Row | undefined }; head: Revision }): Promise<StoreError | undefined> {
+  /** Opens a new engine if the last one failed. Returns why nothing can be written. `isLast`: there will be no other time to try. */
+  async ready({ rows, head, isLast = false }: { rows: { get(key: string): Row | undefined }; head: Revision; isLast?: boolean }): Promise<StoreError | undefined> {
     if (this.#engine) return undefined;
-    if (this.#down && this.#clock.uptimeMs() < this.#down.untilMs) return this.#down.error;
+    if (!isLast && this.#down && this.#clock.uptimeMs() < this.#down.untilMs) return this.#down.error;
+    const startMs = this.#clock.uptimeMs();
     try {
       this.#engine = await this.#connect();
       await this.write(new Map([...this.#suspects].map((key) => [key, { row: rows.get(key) }])), { head, clean: false });
@@ -85,7 +88,8 @@ export class Durable {
       return undefined;
     } catch (cause) {
       const error = explain(cause, "");
-      this.#down = { error, untilMs: this.#clock.uptimeMs() + RETRY_MS };
+      const nowMs = this.#clock.uptimeMs();
+      this.#down = { error, untilMs: nowMs + Math.max(RETRY_MS_MIN, RETRY_PER_MS * (nowMs - startMs)) };
       return error;
     }
   }

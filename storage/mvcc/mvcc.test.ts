@@ -3,6 +3,7 @@ import { expect, test } from "vitest";
 import type { StoreClock } from "../engine.ts";
 import { MemoryDisk, memoryStore, type MemoryStoreOptions } from "../memory.ts";
 import { type Row, StoreError, type Store, type Value } from "../store.ts";
+import { openMvcc } from "./mvcc.ts";
 
 const isLease = (key: string): boolean => key.startsWith("/leases/");
 
@@ -350,6 +351,43 @@ test("each time room becomes short it is told once, and once when it is over; ur
   disk.full = new StoreError("full", { freeBytes: 0 });
   expect((await failure(store.put("/b", {}, 0))).code).toBe("full");
   expect(told).toEqual(["full", "room", "full"]);
+});
+
+test("a store that takes long to be opened again, in vain, is not opened all the time", async () => {
+  const disk = new MemoryDisk(), clock = new TestClock(), opened: number[] = [];
+  let broken: StoreError | undefined;
+  const store = await openMvcc(async ({ create }) => {
+    opened.push(clock.uptimeMs());
+    if (broken) await clock.advance(700);
+    if (broken) throw broken;
+    return disk.open({ create });
+  }, { clock });
+  broken = new StoreError("unavailable", { reason: "the file system is read-only" });
+  disk.fault = () => ({ error: broken!, landed: false });
+  for (const key of ["/a", "/b", "/c", "/d"]) {
+    expect((await failure(store.put(key, {}, 0))).code).toBe("unavailable");
+    await clock.advance(4000);
+  }
+  expect(opened).toEqual([0, 4000, 4000 + 700 + 8000]);
+  await clock.advance(4000);
+  [broken, disk.fault] = [undefined, undefined];
+  await store.put("/e", {}, 0);
+  expect((await dump(store)).map(([key]) => key)).toEqual(["/e"]);
+});
+
+test("whose disk takes writes again when it is closed is closed in order, however lately it was tried in vain", async () => {
+  const { disk, store } = await watched();
+  await store.put("/leases/a", { holder: "x" }, 0);
+  const full = new StoreError("full", {});
+  disk.fault = () => ({ error: full, landed: false });
+  expect((await failure(store.put("/a", {}, 0))).code).toBe("full");
+  disk.full = full;
+  expect((await failure(store.put("/b", {}, 0))).code).toBe("full");
+  [disk.fault, disk.full] = [undefined, undefined];
+  const { revision } = store;
+  await store.close();
+  const again = await memoryStore({ disk });
+  expect([await dump(again), again.revision - revision < 10]).toEqual([[["/leases/a", { holder: "x" }]], true]);
 });
 
 test("a write that met another one of its group is refused with it if the disk fails", async () => {

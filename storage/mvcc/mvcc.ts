@@ -204,7 +204,7 @@ class MvccStore implements Store {
     await this.#draining;
     this.#behind.stop(); // what was under way may have set its alarm
     try {
-      const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
+      const down = await this.#durable.ready({ rows: this.#rows, head: this.#head, isLast: true });
       if (down) throw down;
       await this.#durable.write(this.#changesOf(this.#behind.all()), { head: this.#head, clean: true });
     } finally {

@@ -1,6 +1,6 @@
 /** What the store over etcd does when etcd's members fail: three of them, over TLS with client certificates. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { cpSync, readFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { type EtcdOptions, openEtcd } from "../../storage/etcd/etcd.ts";
@@ -10,7 +10,7 @@ import { type Etcd, type EtcdTlsFiles, startEtcd } from "../etcd.ts";
 
 let etcd: Etcd;
 let files: EtcdTlsFiles;
-let tls: NonNullable<EtcdOptions["tls"]>;
+let tls: ReturnType<NonNullable<EtcdOptions["tls"]>>;
 
 beforeAll(async () => {
   const { dir } = await testPki();
@@ -23,7 +23,7 @@ beforeAll(async () => {
 afterAll(async () => await etcd?.[Symbol.asyncDispose]());
 
 function open(options: Partial<EtcdOptions> = {}): Promise<Store> {
-  return openEtcd({ endpoints: etcd.endpoints, tls, clock: systemClock, ...options });
+  return openEtcd({ endpoints: etcd.endpoints, tls: () => tls, clock: systemClock, ...options });
 }
 
 async function failure(call: Promise<unknown>): Promise<StoreError> {
@@ -66,8 +66,8 @@ test("a person with etcdctl can read it, and what others write disturbs nobody",
 
 test("without a client certificate, or with another CA, it says why it cannot be opened", async () => {
   const trouble: StoreError[] = [];
-  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ca: tls.ca }, callTimeoutMs: 3_000 })).rejects.toThrow(/unavailable/);
-  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: { ...tls, ca: readFileSync(files.clientCafile, "utf8") }, callTimeoutMs: 3_000 })).rejects.toThrow(/certificate/);
+  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: () => ({ ca: tls.ca }), callTimeoutMs: 3_000 })).rejects.toThrow(/unavailable/);
+  await expect(open({ endpoints: [etcd.endpoints[0]!], tls: () => ({ ...tls, ca: readFileSync(files.clientCafile, "utf8") }), callTimeoutMs: 3_000 })).rejects.toThrow(/certificate/);
   await expect(openEtcd({ endpoints: ["ftp://x"], clock: systemClock })).rejects.toThrow(/is no etcd endpoint/);
   await expect(openEtcd({ endpoints: ["https://root:s3cr3t@x:2379"], clock: systemClock })).rejects.toThrow(/^"https:\/\/…@x:2379" is no etcd endpoint/);
   await expect(openEtcd({ endpoints: ["http://127.0.0.1:1"], clock: systemClock, callTimeoutMs: 300, onTrouble: (error) => trouble.push(error) }, AbortSignal.timeout(3_000))).rejects.toThrow(/timed out/);
@@ -186,3 +186,17 @@ test("a name is claimed by one, until it is given back or its time is over", asy
   for (let taken: (() => Promise<void>) | undefined; taken === undefined; await Bun.sleep(200)) taken = await a.claim!("/claims/x", { ttlSeconds: 30 });
   await a.close();
 });
+
+test("certificates that were renewed are used from the next connection on, those of before no more", async () => {
+  const [{ dir }, later] = [await testPki(), await testPki()], own = Object.fromEntries(Object.entries(files).map(([name, path]) => [name, join(dir, basename(path))])) as unknown as EtcdTlsFiles;
+  const read = (path: string): string => readFileSync(path, "utf8");
+  await using one = await startEtcd({ tls: own });
+  const store = await openEtcd({ endpoints: one.endpoints, tls: () => ({ ca: read(own.cafile), cert: read(own.certfile), key: read(own.keyfile) }), clock: systemClock });
+  const first = await store.put("/registry/a", { n: 1 }, 0);
+  for (const path of Object.values(own)) cpSync(join(later.dir, basename(path)), path);
+  await one.members[0]!.kill();
+  await one.members[0]!.start();
+  const second = await store.put("/registry/a", { n: 2 }, first);
+  for await (const { revision } of store.watch({ prefix: "/registry/", after: first }, AbortSignal.timeout(30_000))) if (revision >= second) break;
+  await store.close();
+}, 60_000);

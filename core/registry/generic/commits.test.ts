@@ -1,11 +1,13 @@
 import { expect, test } from "vitest";
+import { storeError } from "../../../storage/disk.ts";
+import { meaningOf } from "../../../storage/etcd/members.ts";
 import { MemoryDisk, memoryStore } from "../../../storage/memory.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import type { CacheEvent } from "./audience.ts";
 import type { Cached } from "./cached.ts";
-import { Commits } from "./commits.ts";
+import { asStatus, Commits } from "./commits.ts";
 import { WatchCache } from "./watch-cache.ts";
 
 const POD = { metadata: { name: "a", namespace: "default" } } as ApiObject;
@@ -65,4 +67,12 @@ test("what cannot be made ready is found out when it is answered: the write happ
   answer();
   expect(await broken).toBe(cache.get(KEY));
   expect(await other).toBe(entry);
+});
+
+test("a disk without room is not blamed for a limit of etcd's own", () => {
+  const told = [storeError("full", { path: "/var/lib/coracle/server/db", reason: "no space left on the device" }), meaningOf({ code: 8, details: "etcdserver: mvcc: database space exceeded" } as never, "https://etcd:2379")].map((error) => (asStatus(error) as Error).message);
+  expect(told).toEqual([
+    "the server's disk is full: free some space and try again",
+    "etcdserver: mvcc: database space exceeded: compact and defragment etcd, or give it more room (--quota-backend-bytes); then: etcdctl alarm disarm",
+  ]);
 });

@@ -13,8 +13,10 @@ const SKIPPED_BYTES_MAX = 1024 * 1024;
 /** Source: apiserver/plugin/pkg/audit/webhook, the client's own timeout */
 const TIMEOUT_MS = 30_000;
 
-export function webhookPost({ url, token, ...tls }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
+/** `target` is asked each time: credentials are renewed. */
+export function webhookPost(target: () => WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
   return async (list, signal) => {
+    const { url, token, ...tls } = target();
     const response = await fetch(url, {
       method: "POST", body: stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
