@@ -9,7 +9,7 @@
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
-import { findAttribute, NLM } from "./netlink-message.ts";
+import { findAttribute } from "./netlink-message.ts";
 import type { NetlinkSocket } from "./netlink-socket.ts";
 import { SUBSYSTEM } from "./nft-batch.ts";
 
