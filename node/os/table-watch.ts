@@ -19,6 +19,8 @@ export type OnTables = (look: () => void) => () => void;
 export interface TableWatch extends Runnable { readonly onTables: OnTables }
 
 const LOOK_MS = 1000;
+/** Where the kernel does not say, as one without the packet filter, it is asked less often. */
+const LOOKS_LEFT_OUT = 30;
 const GET_TABLE = 1, TABLE = { NAME: 1, HANDLE: 4 } as const, HEADER_BYTES = 4;
 const OF_ALL_FAMILIES = new Uint8Array(HEADER_BYTES);
 
@@ -27,19 +29,19 @@ export function tableWatch({ netlink, clock, log }: { readonly netlink: () => Ne
   const listeners = new Set<() => void>();
   let socket: NetlinkSocket | undefined;
   let before: string | undefined;
-  let failed = false; // told once
+  let leftOut = 0; // looks to come
 
   /** Undefined: the kernel does not say. */
   function tables(): string | undefined {
+    if (leftOut > 0) {
+      leftOut--;
+      return undefined;
+    }
     try {
-      const told = (socket ??= netlink()).dump((SUBSYSTEM << 8) | GET_TABLE, OF_ALL_FAMILIES);
-      failed = false;
-      return told.map(tableOf).toSorted().join(" ");
+      return (socket ??= netlink()).dump((SUBSYSTEM << 8) | GET_TABLE, OF_ALL_FAMILIES).map(tableOf).toSorted().join(" ");
     } catch (error) {
-      if (!failed) log.debug("the kernel does not tell its tables of rules", { error });
-      failed = true;
-      socket?.close();
-      socket = undefined;
+      log.debug("the kernel does not tell its tables of rules", { error });
+      leftOut = LOOKS_LEFT_OUT;
       return undefined;
     }
   }
