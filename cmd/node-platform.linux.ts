@@ -23,6 +23,7 @@ import { flowTable } from "../node/os/flow-table.ts";
 import { type Link, openNetlink } from "../node/os/netlink.ts";
 import { netlinkSocket } from "../node/os/netlink-socket.ts";
 import { NETLINK_NETFILTER } from "../node/os/nft-batch.ts";
+import { tableWatch } from "../node/os/table-watch.ts";
 import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
 import { conntrackOf } from "../node/proxy/conntrack.ts";
@@ -62,8 +63,9 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (!settings.disable.includes("network")) tellSharedAddresses(settings, log);
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
+  const tables = tableWatch({ netlink: () => netlinkSocket(NETLINK_NETFILTER), clock, log: log.with({ part: "network" }) }), { onTables } = tables;
   const believesSources = !settings.disable.includes("network-policy") && !settings.disable.includes("network");
-  const sources = believesSources ? sourceGuard(runtimeCri, { nft, clock, log: log.with({ part: "network" }) }) : undefined;
+  const sources = believesSources ? sourceGuard(runtimeCri, { nft, onTables, clock, log: log.with({ part: "network" }) }) : undefined;
   const keeper = sources?.keeper ?? noSourceGuard({ nft, log: log.with({ part: "network" }) }), guarded = sources?.cri ?? runtimeCri;
   const { cri, renew } = settings.disable.includes("network") ? { cri: guarded, renew: undefined } : limiting(guarded, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
@@ -72,7 +74,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const remakeLinks = lostPodLinks({ network: CNI_NETWORK, links: linksNow, cniBinDirs: [cniBinDir, pluginDir], binDir, log: log.with({ part: "network" }) });
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
-    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink), onBridge,
+    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, onTables, netlink: openNetlink, overlay: overlayOf(options, uplink), onBridge,
     ingressPorts: settings.disable.includes("ingress") ? [] : INGRESS_PORTS, addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
     ensureLinks: async (signal) => { if (foreign?.hasOurs("bridge") !== false && (await remakeLinks(signal))) await sources?.renew(signal); },
     ensureHostPorts: async (signal) => {
@@ -82,14 +84,14 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = settings.disable.includes("proxy") ? noServiceProxy({ nft, log: log.with({ part: "proxy" }) }) : serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
+    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, onTables, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
     events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });
-  const guard = loopbackGuard({ nft, clock, log: log.with({ part: "network" }) });
-  if (!believesSources) return { cri, runtime: [runtime], network, proxy, policies: [guard, keeper, noNetworkPolicies({ nft, log })] };
-  const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });
-  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [guard, keeper, policies] };
+  const guard = loopbackGuard({ nft, onTables, clock, log: log.with({ part: "network" }) });
+  if (!believesSources) return { cri, runtime: [runtime], network, proxy, policies: [tables, guard, keeper, noNetworkPolicies({ nft, log })] };
+  const policies = networkPolicies({ informers, nodeName: node.name, nft, onTables, clock, metrics, log: log.with({ part: "network policies" }) });
+  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [tables, guard, keeper, policies] };
 }
 
 /** What the machine has a way of its own to is not reached by pods, or its pods and Services not by the machine. */

@@ -12,13 +12,14 @@ import { join, resolve } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
 import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
-import { NODES, PODS, POD_CERTIFICATE_REQUESTS, SERVICES } from "../core/client/resources.ts";
+import { ENDPOINT_SLICES, NODES, PODS, POD_CERTIFICATE_REQUESTS, SERVICES } from "../core/client/resources.ts";
 import type { Transport } from "../core/client/transport.ts";
 import { zpages } from "../core/api/codec/zpages.ts";
 import { objectKey } from "../core/api/meta/object-meta.ts";
 import type { UserInfo } from "../core/api/request/user.ts";
 import { DNS_PORT, dnsServer } from "../core/dns/dns.ts";
 import { dnsAddresses } from "../core/dns/dns-endpoints.ts";
+import { ownAddresses } from "../core/dns/own-addresses.ts";
 import { hostUpstreams } from "../core/dns/upstreams.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
@@ -160,11 +161,13 @@ export function nodeParts(options: NodeOptions): NodeParts {
   certificateMetrics({ metrics, clock, serving: () => options.kubeletTls.material().cert, client: options.kubeletTls.client });
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
   const hasBridge = process.platform === "linux" && enabled("network");
+  const dnsListens = (): string[] => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }, { ownNetwork: enabled("network") });
+  const dnsIsAt = (): string[] => [settings.clusterDns, ...ownAddresses({ services: informers.of(SERVICES), slices: informers.of(ENDPOINT_SLICES), listen: dnsListens() })];
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
-    listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }, { ownNetwork: enabled("network") }).map((address) => ({ address, port: DNS_PORT })),
+    listen: () => dnsListens().map((address) => ({ address, port: DNS_PORT })),
     onListenChange: hasBridge ? undefined : (look) => informers.of(NODES).onChange(({ object }) => { if (object.metadata.name === node.name) look(); }),
-    upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
+    upstreams: hostUpstreams({ exclude: dnsIsAt, clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
   const ingress = nodeIngress({
     client, informers, addresses: node.ips, ownAddresses: () => Object.values(networkInterfaces()).flatMap((list) => (list ?? []).map(({ address }) => address)),

@@ -32,6 +32,7 @@ import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/h
 import { AUTOSCALING, type AutoscalingSettings } from "./horizontalpodautoscaling/settings.ts";
 import { gatewaySource } from "../ingress/gateway-source.ts";
 import { gatewayController } from "./ingress/gateway.ts";
+import { noGatewayController } from "./ingress/no-gateway.ts";
 import { ingressController, noIngressController } from "./ingress/ingress.ts";
 import { jobControllers } from "./job/job.ts";
 import { localStorageController } from "./localstorage/localstorage.ts";
@@ -54,7 +55,7 @@ import { bootstrapSignerController } from "./serviceaccount/bootstrap-signer.ts"
 import { tokenCleanerController } from "./serviceaccount/token-cleaner.ts";
 import type { ControllerName } from "./selection.ts";
 import type { ReservedPort } from "./servicelb/plan.ts";
-import { serviceLbController } from "./servicelb/servicelb.ts";
+import { noServiceLbController, serviceLbController } from "./servicelb/servicelb.ts";
 import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
 import { type NodePortRange, serviceNodePortController } from "./servicecidr/node-ports.ts";
 import { serviceCidrController } from "./servicecidr/servicecidr.ts";
@@ -181,7 +182,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const chosen = named.filter(([name]) => runs(name));
   const controllers = [
     ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps), ...(deps.nodePortRange === undefined ? [] : [serviceNodePortController({ ...deps, nodePortRange: deps.nodePortRange })]),
-    ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : [noIngressController(deps)]), ...(localStorage ? [localStorageController(deps)] : []),
+    serviceLb === undefined ? noServiceLbController(deps) : serviceLbController({ ...deps, ...serviceLb }), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : [noIngressController(deps), noGatewayController({ ...deps, source: gatewaySource(deps.informers) })]), ...(localStorage ? [localStorageController(deps)] : []),
     ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];
   const { workers = {} } = deps;

@@ -1,6 +1,6 @@
 /**
  * Which servers the host itself asks, out of resolv.conf; read again when it changes. Where that file names only systemd-resolved's stub, its own list is
- * taken. Addresses we answer on ourselves are left out: a question would go round for ever.
+ * taken. Addresses at which we are asked ourselves are left out: a question would go round.
  */
 import { getServers } from "node:dns";
 import { existsSync, readFileSync, statSync } from "node:fs";

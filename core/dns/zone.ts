@@ -48,11 +48,12 @@ export interface ZoneAnswer extends Reply {
   readonly chase?: string | undefined;
 }
 
+export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const SLICES_BY_SERVICE: Index<EndpointSlice> = {
   name: "service",
-  valuesOf: ({ metadata }) => { const name = metadata.labels?.["kubernetes.io/service-name"]; return name === undefined ? [] : [objectKey(metadata.namespace ?? "", name)]; },
+  valuesOf: ({ metadata }) => { const name = metadata.labels?.[SERVICE_NAME_LABEL]; return name === undefined ? [] : [objectKey(metadata.namespace ?? "", name)]; },
 };
-const SLICES_BY_ADDRESS: Index<EndpointSlice> = { name: "address", valuesOf: ({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses) };
+export const SLICES_BY_ADDRESS: Index<EndpointSlice> = { name: "address", valuesOf: ({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses) };
 const SERVICES_BY_ADDRESS: Index<Service> = { name: "address", valuesOf: ({ spec }) => (spec?.clusterIPs ?? []).filter((ip) => ip !== "None") };
 
 interface Host { readonly name: string; readonly ip: Ip; readonly slice: Readonly<EndpointSlice> }

@@ -26,3 +26,16 @@ test("it is written at the start, whatever another version has left, and again w
   stop.abort();
   await life;
 });
+
+test("it is looked after as soon as tables are others", async () => {
+  let there = "", tell: () => void = () => undefined, times = 0;
+  const stop = new AbortController();
+  const nft = { chain: async () => there, apply: async (text: string) => { there = text; times++; } };
+  const life = loopbackGuard({ nft, onTables: (look) => { tell = look; return () => undefined; }, clock, log }).run(stop.signal, () => undefined);
+  await expect.poll(() => times).toBe(1);
+  there = "";
+  tell();
+  await expect.poll(() => times).toBe(2);
+  stop.abort();
+  await life;
+});

@@ -10,6 +10,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Nft } from "../os/exec-nft.ts";
+import type { OnTables } from "../os/table-watch.ts";
 
 const TABLE = "coracle-loopback";
 /** Somebody may have flushed it. */
@@ -25,23 +26,40 @@ export function loopbackGuardText(): string {
   ].map((line) => `${line}\n`).join("");
 }
 
-export function loopbackGuard({ nft, clock, log }: { readonly nft: Pick<Nft, "apply" | "chain">; readonly clock: Clock; readonly log: Log }): Runnable {
+interface Options {
+  readonly nft: Pick<Nft, "apply" | "chain">;
+  /** Absent: that it is gone is seen at the end of a period alone. */
+  readonly onTables?: OnTables | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export function loopbackGuard({ nft, onTables, clock, log }: Options): Runnable {
+  let written = false; // what is there at the start may be another version's
+  let failed = false; // told once
+  let turn: Promise<void> = Promise.resolve(); // one look at a time
+
+  async function ensure(signal: AbortSignal): Promise<void> {
+    try {
+      if (!written || !(await nft.chain("ip", TABLE, "input", { signal }))?.includes("drop")) await nft.apply(loopbackGuardText(), { signal });
+      written = true;
+      failed = false;
+    } catch (error) {
+      if (!failed && !signal.aborted) log.warn("this machine's loopback cannot be kept from pods", { error });
+      failed = true;
+    }
+  }
+
   return {
     name: "loopback guard",
     async run(signal, ready) {
-      let written = false; // what is there at the start may be another version's
-      let failed = false; // told once
+      const look = (): Promise<void> => (turn = turn.then(() => ensure(signal)));
+      const unwatch = onTables?.(() => void look());
       for await (const _ of clock.every(VERIFY_MS, signal)) {
-        try {
-          if (!written || !(await nft.chain("ip", TABLE, "input", { signal }))?.includes("drop")) await nft.apply(loopbackGuardText(), { signal });
-          written = true;
-          failed = false;
-        } catch (error) {
-          if (!failed && !signal.aborted) log.warn("this machine's loopback cannot be kept from pods", { error });
-          failed = true;
-        }
+        await look();
         ready();
       }
+      unwatch?.();
     },
   };
 }

@@ -31,6 +31,7 @@ import { type Exec, exec } from "../os/exec.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
+import type { OnTables } from "../os/table-watch.ts";
 import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
 import { CNI_RESULTS } from "./cni-records.ts";
@@ -59,6 +60,8 @@ export interface NodeNetworkOptions {
   /** The interface with the default route and how large its packets may be, now: node-ip.ts. */
   readonly uplink: { readonly interfaceName: string | undefined; readonly mtu: number };
   readonly nft: Nft;
+  /** Somebody may have emptied the packet filter, or a firewall has started. Absent: that is seen at the end of a period alone. */
+  readonly onTables?: OnTables | undefined;
   /** Ports of this machine that are the ingress's. */
   readonly ingressPorts?: readonly string[] | undefined;
   /** openNetlink; absent: the CNI plugin makes the bridge with the first pod. */
@@ -114,6 +117,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   let warned: number | undefined; // of datagrams larger than that
   let bridge: number | undefined; // its index
   let wake: () => void = () => {};
+  let isSuspect = false; // rules may be gone
 
   async function apply(signal: AbortSignal): Promise<void> {
     const own = nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
@@ -202,7 +206,9 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     while (!signal.aborted) {
       try {
         if (!changed) host.keep?.();
-        if (!changed && !(await isIntact(signal))) {
+        const looks = !changed || isSuspect;
+        isSuspect = false;
+        if (looks && !(await isIntact(signal))) {
           log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
           masquerade = guard = "";
           await options.onFlushed?.();
@@ -239,12 +245,17 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
         if (facts(old) !== facts(deleted ? undefined : object)) wake(); // heartbeats are no news
       });
       const unwatchRanges = ranges.onChange(() => wake());
+      const unwatchTables = options.onTables?.(() => {
+        isSuspect = true;
+        wake();
+      });
       ready(); // containerd waits for the configuration; nothing else has to
       try {
         await keep(signal);
       } finally {
         unwatch();
         unwatchRanges();
+        unwatchTables?.();
       }
     },
   };

@@ -18,6 +18,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { BRIDGE } from "../os/pod-bridge.ts";
+import type { OnTables } from "../os/table-watch.ts";
 import { CNI_NETWORK } from "./cni-config.ts";
 import { CNI_RESULTS, type CniRecord, readRecord, recordPaths } from "./cni-records.ts";
 
@@ -76,6 +77,8 @@ export const REMOVE_TEXT = text([`add table ${AT}`, `delete table ${AT}`]);
 
 export interface SourceGuardOptions {
   readonly nft: Pick<Nft, "apply" | "chain">;
+  /** Absent: that rules are gone is seen at the end of a period alone. */
+  readonly onTables?: OnTables | undefined;
   readonly clock: Clock;
   readonly log: Log;
   /** libcni's records; absent: where they are. */
@@ -91,7 +94,7 @@ export interface SourceGuard {
   renew(signal: AbortSignal): Promise<void>;
 }
 
-export function sourceGuard(cri: Cri, { nft, clock, log, resultsDir = CNI_RESULTS }: SourceGuardOptions): SourceGuard {
+export function sourceGuard(cri: Cri, { nft, onTables, clock, log, resultsDir = CNI_RESULTS }: SourceGuardOptions): SourceGuard {
   let known = new Map<string, CniRecord>(); // by path
   let inForce: PortChains | undefined; // undefined: what is in the kernel is another version's, or gone
   let failed = false; // told once
@@ -128,10 +131,12 @@ export function sourceGuard(cri: Cri, { nft, clock, log, resultsDir = CNI_RESULT
     keeper: {
       name: "source guard",
       async run(signal, ready) {
+        const unwatch = onTables?.(() => void guard(true, signal));
         for await (const _ of clock.every(VERIFY_MS, signal)) {
           await guard(true, signal);
           ready();
         }
+        unwatch?.();
       },
     },
     renew: (signal) => guard(true, signal),

@@ -16,7 +16,8 @@ export interface SetElement {
 export interface ElementBatch { readonly family: "ip" | "ip6"; readonly table: string; readonly remove: readonly SetElement[]; readonly add: readonly SetElement[] }
 
 export const NETLINK_NETFILTER = 12;
-const SUBSYSTEM = 10, BATCH_BEGIN = 0x10, BATCH_END = 0x11, NEWSETELEM = 12, DELSETELEM = 14;
+export const SUBSYSTEM = 10;
+const BATCH_BEGIN = 0x10, BATCH_END = 0x11, NEWSETELEM = 12, DELSETELEM = 14;
 const LIST = { TABLE: 1, SET: 2, ELEMENTS: 3 } as const, ELEMENT = { KEY: 1, DATA: 2, USERDATA: 6 } as const, DATA = { VALUE: 1, VERDICT: 2 } as const, VERDICT = { CODE: 1, CHAIN: 2 } as const;
 const CODES = { goto: -4, drop: 0 } as const;
 const FAMILIES = { ip: 2, ip6: 10 } as const;

@@ -120,6 +120,25 @@ test("without policies there is no table; a pod is let go on only when its polic
   await Promise.all(lives);
 });
 
+test("policies that somebody has emptied are in force again as soon as tables are others", async () => {
+  const api = fakeApi();
+  const stop = new AbortController(), call = { signal: stop.signal };
+  const scripts: string[] = [];
+  let tellTables: () => void = () => undefined, isFlushed = false;
+  const nft: Nft = { async apply(script) { scripts.push(script); isFlushed = false; }, names: async () => undefined, chain: async () => (isFlushed ? undefined : "check-ingress") };
+  const informers = informerFactory({ client: api.client, clock, random, log });
+  const part = networkPolicies({ informers, nodeName: "n1", nft, onTables: (look) => { tellTables = look; return () => undefined; }, clock, log, metrics: metricsRegistry() });
+  await api.client.resource(NETWORK_POLICIES).create({ ...policy({}), metadata: { name: "p", namespace: "a" } }, call);
+  const lives = [informers, part].map((one) => one.run(stop.signal, () => {}));
+  const whole = (): number => scripts.filter((text) => text.includes("add chain inet coracle-policy check-ingress")).length;
+  await expect.poll(whole).toBe(1);
+  isFlushed = true;
+  tellTables();
+  await expect.poll(whole).toBe(2);
+  stop.abort();
+  await Promise.all(lives);
+});
+
 test("long lists of ports and of what is left out of a block are sets that rules name, however many peers there are", () => {
   const ports = Array.from({ length: 300 }, (_, i) => ({ port: 1 + 2 * i })), except = Array.from({ length: 300 }, (_, i) => `10.${i % 100}.${Math.floor(i / 100)}.0/24`);
   const from = Array.from({ length: 40 }, (_, i) => ({ ipBlock: { cidr: `10.0.0.0/${8 + (i % 8)}`, except } }));

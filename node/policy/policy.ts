@@ -20,6 +20,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
+import type { OnTables } from "../os/table-watch.ts";
 import { policyPlanner } from "./plan.ts";
 import { matters, type NewPod, PolicyPods } from "./policy-pods.ts";
 import { PolicyTable } from "./policy-table.ts";
@@ -29,6 +30,8 @@ export interface NetworkPoliciesOptions {
   readonly informers: Informers;
   readonly nodeName: string;
   readonly nft: Nft;
+  /** Somebody may have emptied the packet filter. Absent: that is seen at the end of a period alone. */
+  readonly onTables?: OnTables | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -47,7 +50,7 @@ const RETRY = { minMs: 200, maxMs: 30_000 };
 const ADMIT_MS_MAX = 10_000;
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5];
 
-export function networkPolicies({ informers, nodeName, nft, clock, log, metrics }: NetworkPoliciesOptions): NetworkPolicies {
+export function networkPolicies({ informers, nodeName, nft, onTables, clock, log, metrics }: NetworkPoliciesOptions): NetworkPolicies {
   const policies = informers.of(NETWORK_POLICIES), namespaces = informers.of(NAMESPACES);
   const pods = new PolicyPods({ nodeName, clock });
   const table = new PolicyTable({ nft, log });
@@ -57,6 +60,7 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
   let wanted = 1, done = 0; // generations: what has been asked for, what is in force
   const waiting = new Set<{ readonly generation: number; readonly resolve: () => void }>();
   let unwatchPods: (() => void) | undefined;
+  let isSuspect = false; // rules may be gone
 
   function changed(): void {
     wanted++;
@@ -101,7 +105,11 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
       done = generation;
       syncSeconds.observe((clock.uptimeMs() - beganMs) / 1000);
       for (const one of waiting) if (one.generation <= done) one.resolve();
-      while (!signal.aborted && done >= wanted) if (!(await waker.sleep(VERIFY_MS, { isDue: false, signal })) && !signal.aborted && !(await table.isIntact(signal))) break;
+      while (!signal.aborted && done >= wanted) {
+        const isWoken = await waker.sleep(VERIFY_MS, { isDue: isSuspect, signal }), looks = !isWoken || isSuspect;
+        isSuspect = false;
+        if (looks && !signal.aborted && !(await table.isIntact(signal))) break;
+      }
       if (waiting.size === 0) await clock.sleep(GATHER_MS, signal);
     }
   }
@@ -131,6 +139,10 @@ export function networkPolicies({ informers, nodeName, nft, clock, log, metrics 
       const unwatch = [
         policies.onChange(({ object, old, deleted }) => { if (deleted || old === undefined || object.metadata.generation !== old.metadata.generation) changed(); }),
         namespaces.onChange(({ object, old, deleted }) => { if (deleted || old === undefined || !Bun.deepEquals(object.metadata.labels, old.metadata.labels)) changed(); }),
+        onTables?.(() => {
+          isSuspect = true;
+          waker.wake();
+        }),
       ];
       ready(); // what the kernel has from before still holds
       await keep(signal);

@@ -29,7 +29,7 @@ function start({ clock = systemClock, keepsFlows = 0 }: { readonly clock?: Clock
   const forgotten: PortPlan[][] = [];
   const metrics = metricsRegistry();
   const reported: string[] = [];
-  let refuse = 0, keeps = keepsFlows;
+  let refuse = 0, keeps = keepsFlows, isFlushed = false, tellTables: () => void = () => undefined;
   let refuseDeletion = false;
   let held: PromiseWithResolvers<void> | undefined;
   const proxy = serviceProxy({
@@ -37,14 +37,16 @@ function start({ clock = systemClock, keepsFlows = 0 }: { readonly clock?: Clock
     nft: { async apply(text) {
       if (refuse-- > 0 || (refuseDeletion && text.startsWith("delete chain"))) throw new Error("refused");
       scripts.push(text);
+      isFlushed = false;
       await held?.promise;
-    }, names: async () => undefined, chain: async () => "jump services" },
+    }, names: async () => undefined, chain: async () => (isFlushed ? undefined : "jump services") },
+    onTables(look) { tellTables = look; return () => undefined; },
     conntrack: { async forgetStale(_family, plans) { if (keeps-- > 0) throw new Error("busy"); forgotten.push([...plans]); return 0; } },
     events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
     clock, log: silentLog, metrics,
   });
   const ended = Promise.all([informers.run(stop.signal, () => {}), proxy.run(stop.signal, () => {})]);
-  return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, refuseNextDeletion: () => { refuseDeletion = true; }, hold: () => { held = Promise.withResolvers(); }, release: () => held?.resolve(), async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
+  return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, refuseNextDeletion: () => { refuseDeletion = true; }, flush: () => { isFlushed = true; }, tellTables: () => tellTables(), hold: () => { held = Promise.withResolvers(); }, release: () => held?.resolve(), async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
 }
 
 const web = { apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { type: "ClusterIP", clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"], ports: [{ name: "dns", port: 53, protocol: "UDP" }] } } as const;
@@ -96,6 +98,19 @@ test("rules that somebody has emptied are written again at once, those of both f
   expect(await proxier.isIntact(signal)).toBe(false);
   await proxier.write(signal);
   expect(begun()).toEqual(["ip", "ip6"]);
+});
+
+test("rules are looked after as soon as tables are others, and those that are there are left alone", async () => {
+  await using world = start();
+  const { scripts, proxy } = world;
+  await proxy.whenSynced(signal);
+  const count = scripts.length;
+  world.tellTables();
+  await systemClock.sleep(100, signal);
+  expect(scripts).toHaveLength(count);
+  world.flush();
+  world.tellTables();
+  await eventually(() => scripts.slice(count).join(""), (text) => text.includes("add table ip coracle\n"));
 });
 
 test("of the last Service of a family nothing is left in the kernel, though the family's range goes with it", async () => {

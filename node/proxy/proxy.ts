@@ -25,6 +25,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
+import type { OnTables } from "../os/table-watch.ts";
 import type { Conntrack } from "./conntrack.ts";
 import { keptPorts, KUBERNETES } from "./desired.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
@@ -44,6 +45,8 @@ export interface ServiceProxyOptions {
   /** Of this node's addresses, those at which node ports answer; absent: all. */
   readonly nodePortCidrs?: readonly string[] | undefined;
   readonly nft: Nft;
+  /** Somebody may have emptied the packet filter. Absent: that is seen at the end of a period alone. */
+  readonly onTables?: OnTables | undefined;
   /** Absent: flows of UDP services live until they are quiet. */
   readonly conntrack?: Conntrack | undefined;
   /** Where /healthz and /livez are served; absent: nowhere. */
@@ -89,6 +92,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
   let placing: { cancel(): void } | undefined;
+  let isSuspect = false; // rules may be gone
 
   function tellFailed(check: HealthCheck, error: Error): void {
     const service = services.get(objectKey(check.namespace, check.name));
@@ -141,7 +145,20 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
         else if (deleted || !isDeepStrictEqual(status?.addresses, old?.status?.addresses)) placing ??= clock.after(GATHER_MS, place); // as many at once when there is a thousand of them
       }),
       () => placing?.cancel(),
+      options.onTables?.(() => {
+        isSuspect = true;
+        waker.wake();
+      }) ?? (() => undefined),
     ];
+  }
+
+  /** Waits until there is something to be written, or to be looked after: then whether there is. */
+  async function isWanted(signal: AbortSignal): Promise<boolean> {
+    const isWoken = await waker.sleep(VERIFY_MS, { isDue: proxier.isStale || isSuspect, signal });
+    const looks = !isWoken || isSuspect;
+    isSuspect = false;
+    if (signal.aborted) return false;
+    return (looks && !(await proxier.isIntact(signal).catch(() => false))) || proxier.isStale; // a failure shows in the sync
   }
 
   async function keep(signal: AbortSignal): Promise<void> {
@@ -150,7 +167,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     const ill = trouble("service rules cannot be written", { log, clock });
     let due = true; // the first sync is made even if there is nothing
     while (!signal.aborted) {
-      if (!due) due = (await waker.sleep(VERIFY_MS, { isDue: proxier.isStale, signal })) || (!signal.aborted && !(await proxier.isIntact(signal).catch(() => false))); // a failure shows in the sync
+      if (!due) due = await isWanted(signal);
       if (signal.aborted) continue;
       if (!due) {
         serviceHealth.again();

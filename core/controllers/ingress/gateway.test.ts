@@ -12,6 +12,7 @@ import { GATEWAY_CLASSES, GATEWAYS, type Gateway, HTTP_ROUTES, type HttpRoute, t
 import { systemClock as clock } from "../../lifecycle/clock.ts";
 import { gatewayController } from "./gateway.ts";
 import { ingressController } from "./ingress.ts";
+import { noGatewayController } from "./no-gateway.ts";
 
 const definition = { apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "httproutes.gateway.networking.k8s.io", annotations: { "gateway.networking.k8s.io/bundle-version": "v1.6.1" } }, spec: { versions: [{ name: "v1", served: true }] }, status: { conditions: [{ type: "Established", status: "True" }] } } as unknown as NewObject<CustomResourceDefinition>;
 const gateway = (name: string, listeners: readonly Partial<Listener>[]): NewObject<Gateway> => ({ apiVersion: "gateway.networking.k8s.io/v1", kind: "Gateway", metadata: { name, namespace: "default" }, spec: { gatewayClassName: "coracle", listeners: listeners.map((one, i) => ({ name: `l${i}`, port: 80, protocol: "HTTP", ...one })) } });
@@ -84,5 +85,27 @@ test("a Gateway whose Service or status is refused keeps nothing from the others
     await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create(definition, call);
     await eventually(() => api.all(SERVICES).map(({ metadata }) => metadata.namespace).sort().join(), (namespaces) => namespaces === "kube-system,roomy");
     await eventually(() => api.all(GATEWAYS).filter(({ status }) => status?.conditions?.some(({ type }) => type === "Accepted")).map(({ metadata }) => metadata.name).sort().join(), (names) => names === "a,c");
+  }, { api });
+});
+
+test("where nodes have no ingress any more nothing says that Gateways and routes are served; what others have said stays", async () => {
+  const api = fakeApi({ clock });
+  for (const ref of [GATEWAY_CLASSES, GATEWAYS, HTTP_ROUTES, REFERENCE_GRANTS]) api.serve(ref as ResourceRef);
+  const theirs = { parentRef: { name: "other" }, controllerName: "example.com/other", conditions: [] };
+  const told = (): unknown => [
+    api.all(GATEWAY_CLASSES)[0]?.status?.conditions?.map(({ type, status }) => `${type} ${status}`),
+    api.all(GATEWAYS).map(({ status }) => [status?.conditions?.map(({ type, status: said }) => `${type} ${said}`), status?.listeners?.length ?? 0, status?.addresses?.length ?? 0]),
+    api.all(HTTP_ROUTES)[0]?.status?.parents?.map(({ controllerName }) => controllerName),
+  ];
+  await withControllers((deps) => [gatewayController({ ...deps, clock, source: gatewaySource(deps.informers), reserved: [] })], async (_, call) => {
+    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create(definition, call);
+    await api.client.resource(GATEWAYS).create(gateway("a", [{}]), call);
+    await api.client.resource(HTTP_ROUTES).create({ apiVersion: "gateway.networking.k8s.io/v1", kind: "HTTPRoute", metadata: { name: "r", namespace: "default" }, spec: { parentRefs: [{ name: "a" }, { name: "other" }] } } as NewObject<HttpRoute>, call);
+    await eventually(() => JSON.stringify(told()), (text) => text.includes("Accepted True") && text.includes("coracle.io"));
+  }, { api });
+  const call = { signal: new AbortController().signal }, [route] = api.all(HTTP_ROUTES);
+  await api.client.resource(HTTP_ROUTES).updateStatus({ ...route!, status: { parents: [...route!.status!.parents!, theirs] } }, call);
+  await withControllers((deps) => [noGatewayController({ ...deps, source: gatewaySource(deps.informers) })], async () => {
+    await eventually(() => JSON.stringify(told()), (text) => text === JSON.stringify([["Accepted Unknown"], [[["Accepted Unknown", "Programmed Unknown"], 0, 0]], ["example.com/other"]]));
   }, { api });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { growth } from "../../../test/reads.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Node, Service, ServicePort, ServiceSpec } from "../../api/gen/core.v1.ts";
@@ -9,7 +9,7 @@ import { EVENTS, NODES, SERVICES } from "../../client/resources.ts";
 import { GATEWAY_SERVICE_LABELS } from "../../ingress/gateway-fronts.ts";
 import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
 import { planLoadBalancer } from "./plan.ts";
-import { serviceLbController } from "./servicelb.ts";
+import { noServiceLbController, serviceLbController } from "./servicelb.ts";
 
 const node = (name: string, addresses: Record<string, string>, { ready = true, ...metadata }: { ready?: boolean; labels?: Record<string, string> } = {}): Node => ({
   apiVersion: "v1", kind: "Node", metadata: { name, ...metadata } as Node["metadata"], spec: {},
@@ -50,6 +50,18 @@ test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalan
   const web = service("web", spec);
   const plan = planLoadBalancer(web, { nodes: NODES_2, slices: [], nodePortsAt: () => [], reserved: RESERVED, ...world, rivals: [web, ...(world.rivals ?? [])] });
   expect("refusal" in plan ? plan.refusal : plan.ingress.map(({ ip }) => ip)).toEqual(expected);
+});
+
+test("where nobody gives addresses any more, those that were given are taken back, and no one else's", async () => {
+  const api = fakeApi(), { signal } = new AbortController(), services = api.client.resource(SERVICES);
+  const by = (manager: string) => [{ manager, subresource: "status", operation: "Update", fieldsType: "FieldsV1", apiVersion: "v1", fieldsV1: { "f:status": { "f:loadBalancer": { "f:ingress": {} } } } }];
+  for (const [name, manager, spec] of [["ours", "kube-controller-manager", {}], ["theirs", "metallb", {}], ["classy", "kube-controller-manager", { loadBalancerClass: "example.com/lb" }]] as const) {
+    const made = await services.create({ ...service(name, spec), metadata: { name, namespace: "default", managedFields: by(manager) } } as unknown as NewObject<Service>, { signal });
+    await services.updateStatus({ ...made, status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } }, { signal });
+  }
+  await withControllers((deps) => [noServiceLbController(deps)], async () => {
+    await eventually(() => api.all(SERVICES).map(({ metadata, status }) => `${metadata.name} ${status?.loadBalancer?.ingress?.[0]?.ip}`).join(), (told) => told === "ours undefined,theirs 10.0.0.1,classy 10.0.0.1");
+  }, { api });
 });
 
 test("the addresses follow the nodes, and a port goes to who waited for it", () =>

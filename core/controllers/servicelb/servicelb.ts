@@ -12,14 +12,19 @@
 import { isDeepStrictEqual } from "node:util";
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { ifFound } from "../../api/meta/if-found.ts";
 import { keyOf, labelsOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import type { Index } from "../../client/informer.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../client/resources.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isOurs, nodePortsOf, planLoadBalancer, type ReservedPort } from "./plan.ts";
 
 const SERVICE_NAME = "kubernetes.io/service-name";
+const ALL = objectKey("", "all");
+/** Ours write as upstream's do, of which none gives addresses. */
+const FIELD_MANAGER = "kube-controller-manager";
 /** Cloud controllers hold a Service with it until its load balancer is gone. Ours leave nothing behind, but a Service may come with it from another cluster. */
 const CLEANUP_FINALIZER = "service.kubernetes.io/load-balancer-cleanup";
 const SLICES: Index<EndpointSlice> = { name: "service of slice", valuesOf: (slice) => serviceKey(slice) ?? [] };
@@ -109,6 +114,25 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
     },
   };
 }
+
+/** Where nobody gives them any more: addresses that were given before are taken back, those alone. Whoever sees to load balancers now finds none, or its own. */
+export function noServiceLbController({ client, informers }: Pick<ServiceLbOptions, "client" | "informers">): Controller {
+  const services = informers.of(SERVICES);
+  return {
+    name: "service-lb", workers: 1, starts: [ALL], watches: [], reads: [services],
+    async reconcile(_key, { signal }) {
+      const given = [...services.list()].filter((one) => one.status?.loadBalancer?.ingress?.length && one.spec?.loadBalancerClass === undefined && isGivenByUs(one));
+      await settleEach(given, 1, (service) => ifFound(client.resource(SERVICES).updateStatus({ ...service, status: { ...service.status, loadBalancer: {} } }, { signal })));
+    },
+  };
+}
+
+/** Whether the addresses are what a controller of ours has written: no other writes in that name. */
+function isGivenByUs({ metadata: { managedFields = [] } }: Readonly<Service>): boolean {
+  return managedFields.some(({ manager, subresource, fieldsV1 }) => manager === FIELD_MANAGER && subresource === "status" && isDeepStrictEqual((fieldsV1 as StatusFields | undefined)?.["f:status"]?.["f:loadBalancer"]?.["f:ingress"], {}));
+}
+
+interface StatusFields { readonly "f:status"?: { readonly "f:loadBalancer"?: { readonly "f:ingress"?: unknown } } }
 
 /** Others of its node ports are taken, or free. */
 function isOtherPort(object: Readonly<Service>, old: Readonly<Service> | undefined): boolean { return nodePortsOf(object).join() !== (old === undefined ? "" : nodePortsOf(old).join()); }
