@@ -11,10 +11,13 @@ export interface TcpTarget {
   readonly allowHalfOpen?: boolean;
 }
 
+/** Probes find a peer that vanished without a word: who waits for what it says next has nothing else to notice it by. Source: Go's net.Dialer probes what it has dialled, too. */
+const KEEP_ALIVE_MS = 30_000;
+
 /** Throws an Error such as "dial tcp 10.0.0.7:10250: connect: connection refused". */
 export async function dialTcp({ host, port, timeoutMs, allowHalfOpen = false }: TcpTarget, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<Socket> {
   const fail = (reason: string, cause?: Error): Error => new Error(`dial tcp ${hostPort(host, port)}: ${reason}`, { cause });
-  return await whenConnected(connect({ host, port, noDelay: true, allowHalfOpen }), {
+  return await whenConnected(connect({ host, port, noDelay: true, keepAlive: true, keepAliveInitialDelay: KEEP_ALIVE_MS, allowHalfOpen }), {
     event: "connect", signal,
     failure: (error) => (isUnknown(error) ? new Error(`dial tcp: lookup ${host}: no such host`, { cause: error }) : error ? fail(reasonOf(error), error) : fail("EOF")),
     limit: { clock, ms: timeoutMs, error: () => fail("i/o timeout") },

@@ -10,7 +10,7 @@
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 import { hostPort } from "../net/dial-tcp.ts";
-import { TunnelError } from "./node-session.ts";
+import { type NodeSession, TunnelError } from "./node-session.ts";
 import type { TunnelServer } from "./tunnel.ts";
 
 export interface DialTarget {
@@ -50,16 +50,25 @@ export function tunnelDialer({ tunnel, direct, localNode, nodeOf, clock }: Tunne
       const first = await Promise.race([arrived, straight]);
       if (first && "dial" in first) {
         void straight.then(({ connection }) => connection?.destroy());
-        return await first.dial(target);
+        return await through(first, target);
       }
       const { connection, error } = await straight;
       if (connection) return connection;
       const late = clock.after(ARRIVAL_MS, () => lost.abort());
       const session = await arrived.finally(() => late.cancel());
       if (!session) throw error;
-      return await session.dial(target);
+      return await through(session, target);
     } finally {
       lost.abort();
+    }
+  }
+
+  async function through(session: Pick<NodeSession, "dial">, target: DialTarget): Promise<Duplex> {
+    try {
+      return await session.dial(target);
+    } catch (error) {
+      if (!(error instanceof TunnelError) || error.code !== "not-allowed") throw error;
+      return await besideTunnel(target, error);
     }
   }
 
@@ -82,12 +91,10 @@ export function tunnelDialer({ tunnel, direct, localNode, nodeOf, clock }: Tunne
       const session = tunnel.sessionOf(nodeName);
       if (!session) return await withoutTunnel(nodeName, target);
       try {
-        return await session.dial(target);
+        return await through(session, target);
       } catch (error) {
-        if (!(error instanceof TunnelError)) throw error;
-        if (error.code === "closed") return await withoutTunnel(nodeName, target);
-        if (error.code !== "not-allowed") throw error;
-        return await besideTunnel(target, error);
+        if (error instanceof TunnelError && error.code === "closed") return await withoutTunnel(nodeName, target);
+        throw error;
       }
     },
   };

@@ -206,6 +206,15 @@ test.skipIf(!canOverlay)("what the pod network noted of sandboxes that are long 
   expect(out.trim().split("\n").at(-1)).toBe("plain-5a41-eth0");
 }, 300_000);
 
+test.skipIf(!canOverlay)("with the tools of a busybox all of it goes, too, and nothing that is mounted there", () => {
+  const out = onMachine(`
+for tool in rm find; do printf '#!/bin/sh\\nfor a; do case $a in -delete | --?*) exit 1 ;; esac; done\\nexec %s "$@"\\n' "$(command -v $tool)" >/usr/local/bin/$tool; chmod +x /usr/local/bin/$tool; done; hash -r
+mkdir -p "/var/lib/coracle/agent/a b/c" /var/other /var/lib/coracle/in; touch "/var/lib/coracle/agent/a b/c/-f" /var/lib/coracle/.f /var/other/theirs; ln -s /var/other /var/lib/coracle/agent/link
+printf '#!/bin/sh\\n' >/usr/local/bin/umount; chmod +x /usr/local/bin/umount; mount -t tmpfs none /var/lib/coracle/in; touch /var/lib/coracle/in/theirs
+sh installers/linux/uninstall.sh 2>/dev/null | grep -v ^Coracle; find /var/lib/coracle /var/other`);
+  expect(out).toBe("removed mount /var/lib/coracle/in\n/var/lib/coracle\n/var/lib/coracle/in\n/var/lib/coracle/in/theirs\n/var/other\n/var/other/theirs\n");
+}, 60_000);
+
 test.skipIf(!canOverlay)("what a machine that does not answer has mounted here is detached", () => {
   const out = onMachine(`
 printf '#!/bin/sh\ncase " $* " in *" -l "*) exec %s "$@" ;; esac\nexec sleep 100000\n' "$(command -v umount)" >/usr/local/bin/umount; chmod +x /usr/local/bin/umount; hash -r

@@ -20,6 +20,13 @@ fetch() {
   curl -sS -L --proto =https --connect-timeout 20 --speed-time 60 --speed-limit 1 -w '%{http_code}' -o "$DIR/$file" "$@" "$URL$path" || fail "$URL does not answer"
 }
 
+# Whether what is fetched to $DIR can be run there.
+runs_programs() {
+  printf '#!/bin/sh\n' >"$DIR/program"
+  chmod 755 "$DIR/program"
+  "$DIR/program" 2>/dev/null
+}
+
 { # to be read as a whole before any of it is done: a connection that breaks off hands sh a part of this
   [ "$(id -u)" = 0 ] || fail "run it as root: … | sudo CORACLE_TOKEN=… sh -"
   case $(uname -s)/$(uname -m) in
@@ -37,6 +44,12 @@ fetch() {
   DIR=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle.XXXXXX") # /tmp may be memory
   trap 'rm -rf "$DIR"' EXIT
   trap 'exit 1' HUP INT TERM
+  if ! runs_programs; then # a hardened machine
+    rm -rf "$DIR"
+    mkdir -p "${INSTALL_CORACLE_BIN_DIR:-/usr/local/bin}"
+    DIR=$(mktemp -d "${INSTALL_CORACLE_BIN_DIR:-/usr/local/bin}/.coracle.XXXXXX")
+    runs_programs || fail "nothing can be run from ${TMPDIR:-/var/tmp}, nor from ${DIR%/*}: name a directory where it can with TMPDIR"
+  fi
 
   # What the server says its CA is; believed is the certificate of it whose hash stands in the token.
   status=$(fetch info /api/v1/namespaces/kube-public/configmaps/cluster-info -k)

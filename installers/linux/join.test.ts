@@ -1,7 +1,7 @@
 /** join.sh against a curl that answers as somebody between it and the server might. */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -61,4 +61,22 @@ test("of a script that has come in part nothing is done, wherever it breaks off"
   const ends = [...script].flatMap((letter, i) => (letter === "\n" || i > script.length - 40 ? [i] : []));
   expect(ends.filter((end) => run(script.slice(0, end)))).toEqual([script.length - 1]); // which lacks the last line break alone
   expect(run(script)).toBe(true);
+});
+
+test.skipIf(process.getuid?.() !== 0 || process.platform !== "linux")("where directories that anybody may write to run no programs, as on hardened machines, it is run from where programs are", () => {
+  const at = join(directory, "noexec"), bin = join(directory, "bin"), info = join(directory, "info-noexec"), ran = join(directory, "ran");
+  mkdirSync(at);
+  writeFileSync(info, `data:\n  certificate-authority-data: ${Buffer.from(toPem("CERTIFICATE", REAL)).toString("base64")}\n`);
+  writeFileSync(join(directory, "id"), "#!/bin/sh\necho 0\n", { mode: 0o755 });
+  writeFileSync(join(directory, "curl"), `#!/bin/sh
+for a; do [ "$last" != -o ] || out=$a; last=$a; done
+case " $* " in *" -k "*) cp '${info}' "$out" ;; *) printf '#!/bin/sh\necho "$0 $*" >${ran}\n' >"$out" ;; esac; printf 200
+`, { mode: 0o755 });
+  writeFileSync(join(directory, "script"), readFileSync("installers/linux/join.sh", "utf8").replace("@URL@", "https://server:6443"));
+  const { stdout, stderr, status } = spawnSync("unshare", ["--mount", "--propagation", "private", "sh", "-c", `mount -t tmpfs -o noexec tmpfs ${at} && sh -s - --node-name edge-2 <${directory}/script; status=$?; ls -A ${at} ${bin}; exit $status`], {
+    encoding: "utf8", env: { PATH: `${directory}:/usr/sbin:/usr/bin:/sbin:/bin`, TMPDIR: at, INSTALL_CORACLE_BIN_DIR: bin, CORACLE_TOKEN: `K10${createHash("sha256").update(REAL).digest("hex")}::abcdef.0123456789abcdef` },
+  });
+  expect(status, stdout + stderr).toBe(0);
+  expect(readFileSync(ran, "utf8")).toMatch(new RegExp(`^${bin}/\\.coracle\\.\\w{6}/coracle install --node-name edge-2\n$`));
+  expect(stdout).toMatch(/bin:\n\n.*noexec:\n$/); // nothing is left
 });

@@ -33,9 +33,16 @@ tool() {
   if [ -x "$TOOLS/$1" ]; then echo "$TOOLS/$1"; else command -v "$1" || echo false; fi
 }
 
+# What is in a directory, on its own file system. A busybox has rm without --one-file-system, and perhaps find without -delete.
+empty() {
+  find "$1" -xdev -depth -mindepth 1 ! -type d -exec rm -f {} +
+  find "$1" -xdev -depth -mindepth 1 -type d -exec rmdir {} +
+}
+
 remove() {
   for path in "$@"; do
-    if [ -e "$path" ] || [ -L "$path" ]; then rm -rf --one-file-system -- "$path" && removed "$path"; fi
+    if [ -d "$path" ] && [ ! -L "$path" ]; then empty "$path" && rmdir "$path" && removed "$path"
+    elif [ -e "$path" ] || [ -L "$path" ]; then rm -f -- "$path" && removed "$path"; fi
   done
 }
 
@@ -326,7 +333,7 @@ remove_logs() {
 # The data directory may be a disk of its own, or in somebody's place on one, which stays.
 remove_data() {
   if [ -n "$KEEP_DIRECTORY" ] || awk '{ print $5 }' /proc/self/mountinfo | grep -qxF "$data_dir"; then
-    [ -z "$(ls -A "$data_dir" 2>/dev/null)" ] || { find "$data_dir" -xdev -mindepth 1 -delete && removed "the files in $data_dir"; }
+    [ -z "$(ls -A "$data_dir" 2>/dev/null)" ] || { empty "$data_dir" && removed "the files in $data_dir"; }
   else
     remove "$data_dir"
   fi

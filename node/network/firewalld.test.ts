@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { FilterChain } from "../os/exec-nft.ts";
-import { firewalldPassages, zonesOf } from "./firewalld.ts";
+import { firewalldPassages, zonesBefore, zonesOf } from "./firewalld.ts";
 import type { Passage, TellFirewall } from "./forward.ts";
 
 const { signal } = new AbortController();
@@ -67,4 +67,11 @@ test("firewalld is told what is the cluster's once, of other nodes what has chan
 test("zones are those in use and the one for all else, whichever way they are told", () => {
   expect(zonesOf("internal\n  interfaces: eth1\n  sources: 10.0.0.0/8\n", "public\n")).toEqual(["internal", "public"]);
   expect(zonesOf("", "trusted\n")).toEqual([]);
+});
+
+test("whoever has given another zone pods' addresses is told: firewalld goes by the names of zones", () => {
+  const active = "home\n  sources: 192.168.0.0/16\ninternal\n  interfaces: eth1\n  sources: 172.16.0.0/12 10.0.0.0/8\npublic (default)\n  interfaces: eth0\ntrusted\n  sources: 10.42.0.0/16\nwork\n  sources: 10.0.0.0/8\n";
+  expect(zonesBefore(active, ["10.42.0.0/16", "fd42::/56"])).toEqual(["internal"]);
+  expect(zonesBefore("public (default)\ndmz\n  sources: fd00::/8 ipset:lan 00:11:22:33:44:55\n", ["10.42.0.0/16", "fd42::/56"])).toEqual(["dmz"]);
+  expect(zonesBefore("", ["10.42.0.0/16"])).toEqual([]);
 });

@@ -12,7 +12,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
-import { parseIp } from "../../core/net/cidr.ts";
+import { cidrsOverlap, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Exec } from "../os/exec.ts";
 import { FIREWALLD_TABLE, type Passage, type TellFirewall } from "./forward.ts";
@@ -53,7 +53,9 @@ export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): Te
     const what = JSON.stringify([passage, its?.handedTo]);
     if (!its) told = undefined;
     if (!its || (told?.table === its.tableHandle && told?.what === what)) return;
-    const zones = zonesOf(await ask(["--get-active-zones"], signal), await ask(["--get-default-zone"], signal));
+    const active = await ask(["--get-active-zones"], signal);
+    const zones = zonesOf(active, await ask(["--get-default-zone"], signal)), before = zonesBefore(active, passage.clusterCidrs);
+    if (before.length > 0) log.warn("firewalld asks a zone before its zone trusted about what pods send, and lets out of the cluster what that lets: leave pods' addresses out of its sources", { zones: before, clusterCidrs: passage.clusterCidrs });
     const wanted = wantedOf(passage, zones);
     const isSame = told?.table === its.tableHandle;
     const gone = isSame ? without(told!.wanted, wanted) : told ? new Map<string, string[]>() : without(read(fileTextSync(noteFile) ?? ""), wanted);
@@ -72,6 +74,16 @@ export function firewalldPassages({ exec, noteFile, log }: FirewalldOptions): Te
 export function zonesOf(active: string, usual: string): readonly string[] {
   const named = active.split("\n").flatMap((line) => /^\S+/.exec(line) ?? []);
   return [...new Set([...named, usual.trim()])].filter((zone) => zone !== "" && zone !== TRUSTED).sort();
+}
+
+/** Zones whose sources pods are among and that come before: the names tell, unless somebody has given zones priorities. Pure. */
+export function zonesBefore(active: string, clusterCidrs: readonly string[]): readonly string[] {
+  const pods = clusterCidrs.flatMap((cidr) => parseCidr(cidr) ?? []);
+  const found = [...active.matchAll(/^(\S+).*((?:\n[ \t].*)*)/gm)].filter(([, zone = "", lines = ""]) => {
+    const sources = /^\s+sources:(.*)$/m.exec(lines)?.[1]?.trim().split(/\s+/) ?? [];
+    return zone < TRUSTED && sources.some((source) => { const range = parseCidr(source); return range !== undefined && pods.some((cidr) => cidrsOverlap(range, cidr)); });
+  });
+  return found.map(([, zone]) => zone!);
 }
 
 export function wantedOf({ clusterCidrs, tunnel }: Pick<Passage, "clusterCidrs" | "tunnel">, zones: readonly string[]): Wanted {

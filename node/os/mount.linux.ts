@@ -1,8 +1,9 @@
-/** mount.ts on Linux: mount(2) and umount2(2) of the C library by FFI. The calls block, as the kernel does: do not mount network file systems with it. */
+/** mount.ts on Linux: mount(2) and umount2(2) of the C library by FFI. The calls block, as the kernel does: do not mount network file systems with it, nor disks (mount-device.ts). */
 import { dlopen, ptr, read } from "bun:ffi";
 import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
 import { deviceName } from "./device-name.ts";
+import { needsNoDevice } from "./file-systems.ts";
 import { parseMountinfo, mountsUnder } from "./mount-table.ts";
 import { MountError, type Mounts } from "./mount.ts";
 
@@ -93,10 +94,6 @@ export function linuxMounts(): Mounts {
     },
     isMountPoint: (path) => crossesMount(path) ?? list().some(({ target }) => target === path),
   };
-}
-
-function needsNoDevice(fsType: string): boolean {
-  return readFileSync("/proc/filesystems", "utf8").split("\n").includes(`nodev\t${fsType.split(".")[0]}`);
 }
 
 function text(value: string): Buffer {

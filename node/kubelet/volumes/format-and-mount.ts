@@ -1,12 +1,13 @@
 /**
  * The file system on a block device: made if there is none, repaired if it needs that, mounted, and grown when its device has grown.
  *
- * A device with anything on it, be it a partition table, is never formatted. blkid, fsck, mkfs and what makes file systems larger are the host's.
+ * A device with anything on it, be it a partition table, is never formatted. blkid, fsck, mkfs, mount and what makes file systems larger are the host's.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/mount-utils/{mount,resizefs}_linux.go
  */
 import { type Exec, ExecError } from "../../os/exec.ts";
 import type { Mounts } from "../../os/mount.ts";
+import { mountDevice } from "../../os/mount-device.ts";
 
 export interface BlockFileSystem {
   readonly device: string;
@@ -16,7 +17,7 @@ export interface BlockFileSystem {
   readonly readOnly: boolean;
 }
 
-export interface BlockTools { readonly mounts: Pick<Mounts, "mount">; readonly exec: Exec }
+export interface BlockTools { readonly mounts: Pick<Mounts, "mount" | "unmount">; readonly exec: Exec }
 
 /** It holds another file system than it was to be mounted as, and was not mounted: nothing but another volume, or another word of it, helps. */
 export class FilesystemMismatch extends Error { override readonly name = "FilesystemMismatch"; }
@@ -43,7 +44,7 @@ export async function formatAndMount({ mounts, exec }: BlockTools, { device, opt
     if (exitCode !== 0) throw new Error(`format of disk "${device}" failed: type:("${fsType}") target:("${target}") options:(${JSON.stringify(options.join(","))}) errcode:(exit status ${exitCode}) output:(${output})`);
   } else if (!readOnly) await repair(run, device);
   try {
-    mounts.mount({ source: device, target, fsType, options: [...new Set([...options, ...(readOnly ? ["ro"] : [])])], onDevice: true });
+    await mountDevice({ mounts, exec }, { device, target, fsType, options: [...new Set([...options, ...(readOnly ? ["ro"] : [])])] }, { timeoutMs: FORMAT_TIMEOUT_MS, signal });
   } catch (cause) {
     throw format === undefined || format === fsType ? cause : new FilesystemMismatch((cause as Error).message, { cause });
   }

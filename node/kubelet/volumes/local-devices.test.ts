@@ -20,22 +20,22 @@ afterEach(() => rmSync(dataDir, { recursive: true }));
 const { signal } = new AbortController();
 const volume = { name: "pv", device: "/dev/sdz", fsType: "", options: ["noatime"], readOnly: false };
 
-/** A machine on which programs answer as told. `refuses`: the kernel mounts nothing. */
+/** A machine on which programs answer as told. `refuses`: nothing is mounted. */
 function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false, busy = new Set<string>(), hangs = { until: Promise.resolve() } } = {}) {
   const did: string[] = [];
   const table: { source: string; target: string }[] = [];
   const mounts = {
     list: () => table,
-    mount({ source, target, fsType, options }: { source: string; target: string; fsType: string; options: string[] }) {
-      if (refuses) throw new Error("wrong fs type");
-      did.push(`mount -t ${fsType} -o ${options.join(",")} ${source}`);
-      table.push({ source, target });
-    },
+    mount() { throw new Error("within this process, which may wait for the disk"); },
     bind(from: string, target: string) { table.push({ source: table.find((mounted) => mounted.target === from)!.source, target }); },
     isMountPoint: (path: string) => table.some(({ target }) => target === path),
   } as unknown as Mounts;
   const exec = async (program: string, args: readonly string[]): Promise<ExecResult> => {
-    did.push([program, ...args].join(" "));
+    did.push([program, ...(program === "mount" ? args.slice(0, -1) : args)].join(" "));
+    if (program === "mount") {
+      if (refuses) return { exitCode: 32, stdout: "", stderr: "wrong fs type" };
+      table.push({ source: args.at(-2)!, target: args.at(-1)! });
+    }
     if (program === "umount") {
       await hangs.until;
       if (busy.has(args[0]!)) return { exitCode: 32, stdout: "", stderr: "target is busy" };
@@ -46,10 +46,10 @@ function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false
   return { did, table, devices: localDevices({ dataDir, mounts, exec, log: silentLog }) };
 }
 const probe = "blkid -p -s TYPE -s PTTYPE -o export /dev/sdz";
-const mount = "mount -t ext4 -o noatime /dev/sdz";
+const mount = "mount -i -t ext4 -o noatime -- /dev/sdz";
 
 test.each<[string, Partial<ExecResult>, string[], string?]>([
-  ["blank is formatted as asked", { exitCode: 2 }, [probe, "mkfs.xfs -f /dev/sdz", "mount -t xfs -o noatime /dev/sdz"], "xfs"],
+  ["blank is formatted as asked", { exitCode: 2 }, [probe, "mkfs.xfs -f /dev/sdz", "mount -i -t xfs -o noatime -- /dev/sdz"], "xfs"],
   ["blank is formatted", { exitCode: 2 }, [probe, "mkfs.ext4 -F -m0 /dev/sdz", mount]],
   ["with a file system is looked through", { stdout: "TYPE=ext4\n" }, [probe, "fsck -a /dev/sdz", mount]],
   ["with partitions is not formatted", { stdout: "PTTYPE=gpt\n" }, [probe, "fsck -a /dev/sdz", mount]],
@@ -62,7 +62,7 @@ test.each<[string, Partial<ExecResult>, string[], string?]>([
 test("what is mounted read-only by its own options is left as it is", async () => {
   const { did, devices } = machine({ blkid: { stdout: "TYPE=ext4\n" } });
   await devices.show({ ...volume, options: ["ro", "noatime"] }, join(dataDir, "pods/a/volumes/v"), signal);
-  expect(did).toEqual([probe, "mount -t ext4 -o ro,noatime /dev/sdz"]);
+  expect(did).toEqual([probe, "mount -i -t ext4 -o ro,noatime -- /dev/sdz"]);
   await expect(machine({ blkid: { exitCode: 2 } }).devices.show({ ...volume, options: ["ro"] }, join(dataDir, "pods/a/volumes/v"), signal)).rejects.toThrow("cannot mount unformatted disk");
 });
 

@@ -43,6 +43,7 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     did.push([program, ...args].join(" "));
     const portal = args[args.indexOf("-p") + 1]!;
     const answer = { exitCode: 0, stdout: "", stderr: "", ...(await refuse(line)) };
+    if (program === "mount" && answer.exitCode === 0) table.push({ source: args.at(-2)!, target: args.at(-1)! });
     if (program === "umount" && answer.exitCode === 0) table.splice(table.findIndex(({ target }) => target === args[0]), 1);
     if (program !== "iscsiadm" || answer.exitCode !== 0) return answer;
     if (args.includes("show")) return { ...answer, stdout: "# BEGIN RECORD 2.1.8\niface.iscsi_ifacename = default\niface.net_ifacename = <empty>\niface.transport_name = tcp\niface.mtu = 0\n# END RECORD\n" };
@@ -65,7 +66,6 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
   const mounts = {
     list: () => table,
     isMountPoint: (path: string) => table.some(({ target }) => target === path),
-    mount: ({ source, target }: { source: string; target: string }) => void table.push({ source, target }),
     bind: (from: string, target: string) => void table.push({ source: table.find((one) => one.target === from)!.source, target }),
   } as unknown as Mounts;
   const real = iscsiSessions({ sys, dev });
@@ -93,6 +93,7 @@ test.each([
 
 test("a LUN is logged in to, mounted once, and logged out of with its last pod", async () => {
   const { dataDir, table, take, start, loggedIn } = machine({ "10.0.0.1:3260": 1 });
+  const shared = join(dataDir, `plugins/kubernetes.io/iscsi/iface-default/10.0.0.1:3260-${IQN}-lun-1`);
   const iscsi = start();
   const [a, b] = ["a", "b"].map((pod) => join(dataDir, "pods", pod, "volumes/kubernetes.io~iscsi/v"));
   await iscsi.show(iscsiDisk(source, use), a!, signal);
@@ -103,9 +104,8 @@ test("a LUN is logged in to, mounted once, and logged out of with its last pod",
     "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default -o update -n node.session.scan -v manual",
     "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --login",
     "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -o update -n node.startup -v manual",
-    "blkid -p -s TYPE -s PTTYPE -o export /dev/sdi", "mkfs.ext4 -F -m0 /dev/sdi",
+    "blkid -p -s TYPE -s PTTYPE -o export /dev/sdi", "mkfs.ext4 -F -m0 /dev/sdi", `mount -i -t ext4 -- /dev/sdi ${shared.replace(IQN, "IQN")}`,
   ]); // blkid says nothing: blank
-  const shared = join(dataDir, `plugins/kubernetes.io/iscsi/iface-default/10.0.0.1:3260-${IQN}-lun-1`);
   expect(JSON.parse(readFileSync(join(shared, "iscsi.json"), "utf8"))).toEqual({ VolName: "v", Portals: ["10.0.0.1:3260"], Iqn: IQN, Lun: "1", InitIface: "default", Iface: "default", InitiatorName: "" });
   await iscsi.show(iscsiDisk(source, use), b!, signal);
   expect([take(), table.map(({ target }) => target)]).toEqual([[], [shared, a, b]]);
