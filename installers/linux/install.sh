@@ -512,9 +512,15 @@ tell_pressure() {
   done
 }
 
+# Whether there is a node here that is not taken away. Of one with a container runtime and a network of others nothing but its kubelet's directory tells.
+is_node_left() {
+  [ -e "$DATA_DIR/agent/run/boot-id" ] || [ -e "$DATA_DIR/agent/network/boot-id" ] || { [ -d "$DATA_DIR/agent/kubelet" ] && [ ! -e "$DATA_DIR/agent/taken-away" ]; }
+}
+
 # A machine that was a node has its containers still, and nobody looks after them any more.
 leave_node() {
-  if [ "$DISABLE_AGENT" != true ] || { [ ! -e "$DATA_DIR/agent/run/boot-id" ] && [ ! -e "$DATA_DIR/agent/network/boot-id" ]; }; then return; fi # or it is taken away already
+  if [ "$DISABLE_AGENT" != true ]; then rm -f "$DATA_DIR/agent/taken-away"; return; fi
+  is_node_left || return 0
   "$LIB_DIR/uninstall" --node || return 0
   [ -z "$(kubectl_ get node "$NODE_NAME" --ignore-not-found -o name 2>/dev/null)" ] || say "the node $NODE_NAME is still in the cluster, and its pods with it. If it is not to come back: coracle kubectl delete node $NODE_NAME"
 }

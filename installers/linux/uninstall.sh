@@ -375,6 +375,7 @@ remove_node() {
   remove_kubelet_link
   remove_logs
   rm -f "$data_dir/agent/run/boot-id" "$data_dir/agent/network/boot-id" # nothing of it runs, as after a boot: one that is a node again forgets what there was, and install.sh does not do this anew
+  [ ! -d "$data_dir/agent" ] || touch "$data_dir/agent/taken-away"
   echo "The node is taken away: $REMOVED things removed. Its images and the data of its volumes stay in $data_dir/agent."
 }
 

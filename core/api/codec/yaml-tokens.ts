@@ -1,6 +1,6 @@
 /**
- * The tokens of a YAML text, where go-yaml is laxer than the parser we have: within brackets and quotes it does not look at indentation, and a text that ends
- * within a block scalar ends it without a line break.
+ * The tokens of a YAML text, where go-yaml is laxer than the parser we have: within brackets and quotes it does not look at indentation, a dash before a
+ * bracket or a comma is a text (`[tar, xf, -]`), and a text that ends within a block scalar ends it without a line break.
  *
  * Source: go.yaml.in/yaml/v2 scannerc.go
  */
@@ -10,13 +10,17 @@ import { type CST, Lexer } from "yaml";
 interface Inside {
   /** How far a line must be indented to belong to what is being read. */
   indentNext: number;
+  /** How many brackets are open. */
+  readonly flowLevel: number;
+  /** Asked for the next character alone, it wants to know whether that is an indicator. */
+  charAt(offset: number): string | undefined;
   parseFlowCollection(): Generator<string, unknown>;
   parseQuotedScalar(): Generator<string, unknown>;
 }
 
 export function laxLexer(): Lexer {
   const lexer = new Lexer(), inside = lexer as unknown as Inside;
-  const { parseFlowCollection, parseQuotedScalar } = inside;
+  const { parseFlowCollection, parseQuotedScalar, charAt } = inside;
   const lax = (parse: () => Generator<string, unknown>) => function* parseLaxly(): Generator<string, unknown> {
     const { indentNext } = inside;
     inside.indentNext = 0;
@@ -24,7 +28,12 @@ export function laxLexer(): Lexer {
     inside.indentNext = indentNext;
     return next;
   };
-  Object.assign(inside, { parseFlowCollection: lax(parseFlowCollection), parseQuotedScalar: lax(parseQuotedScalar) });
+  const isText = (character: string | undefined): boolean => character === "-" && inside.flowLevel > 0 && /^[[\]{},]$/.test(charAt.call(inside, 1) ?? "");
+  const charAtLaxly = (offset: number): string | undefined => {
+    const character = charAt.call(inside, offset);
+    return offset === 0 && isText(character) ? undefined : character;
+  };
+  Object.assign(inside, { parseFlowCollection: lax(parseFlowCollection), parseQuotedScalar: lax(parseQuotedScalar), charAt: charAtLaxly });
   return lexer;
 }
 

@@ -43,6 +43,11 @@ test("within brackets and quotes indentation does not matter", () => {
   expect(() => parseYaml("a: 'x\n---\nb: 1")).toThrow("yaml: ");
 });
 
+test("a dash before a bracket or a comma is a text", () => {
+  expect(parseYaml("command: [tar, xf, -]\nargs: [-, {a: -}, -x]\nb: {c: -,d: 1}\n")).toEqual({ command: ["tar", "xf", "-"], args: ["-", { a: "-" }, "-x"], b: { c: "-", d: 1 } });
+  for (const text of ["[- ]", "[- a]", "{a: - }"]) expect(() => parseYaml(text)).toThrow("yaml: ");
+});
+
 test("a text that ends within a block scalar ends it without a line break", () => {
   expect([parseYaml("a: |\n  x\nb: |+ # c\n  y"), parseYaml(">2\n   x\n  y"), parseYaml("- |\n  x\n  "), parseYaml("a: |\n  x\n# end"), parseYaml("a: |-\n  x")]).toEqual(
     [{ a: "x\n", b: "y" }, " x\ny", ["x\n"], { a: "x\n" }, { a: "x" }]);

@@ -67,7 +67,7 @@ test("debugging containers may have nothing that needs guarantees, and nobody el
   expect(errorsOf({ ports: [{ containerPort: 1, protocol: "TCP" }] })).toEqual([`${at}.ports ${no}`]);
   expect(errorsOf({ resources: { requests: { cpu: "1" } } })).toEqual([`${at}.resources ${no}`]);
   expect(errorsOf({ lifecycle: { preStop: exec }, resources: { requests: { cpu: "1" } }, ports: [{ containerPort: 1, protocol: "TCP" }] })).toEqual([`${at}.ports ${no}`, `${at}.resources ${no}`, `${at}.lifecycle ${no}`]);
-  expect(errorsOf({ lifecycle: { preStop: exec } })).toEqual([`${at}.lifecycle ${no}`]);
+  for (const lifecycle of [{ preStop: exec }, {}]) expect(errorsOf({ lifecycle })).toEqual([`${at}.lifecycle ${no}`]);
   expect(errorsOf({ volumeMounts: [{ name: "v", mountPath: "/v", subPath: "x" }] })).toEqual([`${at}.volumeMounts[0].subPath ${no}`]);
   expect(errorsOf({ targetContainerName: "nobody" })).toEqual([`${at}.targetContainerName FieldValueNotFound `]);
   expect(errorsOf({ targetContainerName: "c", volumeMounts: [{ name: "v", mountPath: "/v" }], securityContext: { capabilities: { add: ["SYS_PTRACE"] } } })).toEqual([]);

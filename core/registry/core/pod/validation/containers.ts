@@ -76,15 +76,15 @@ export function* validateEphemeralContainers(path: string, context: ContainerCon
     if (names.has(container.name)) yield duplicate(child(at, "name"), container.name);
     names.add(container.name);
     if (container.targetContainerName && !others.has(container.targetContainerName)) yield notFound(child(at, "targetContainerName"), container.targetContainerName);
-    for (const field of NOT_EPHEMERAL) if (isSet(container[field])) yield forbidden(child(at, field), CANNOT_BE_SET);
+    for (const field of NOT_EPHEMERAL) if (isSet(field, container[field])) yield forbidden(child(at, field), CANNOT_BE_SET);
     for (const [j, mount] of (container.volumeMounts ?? []).entries())
       for (const field of ["subPath", "subPathExpr"] as const) if (mount[field]) yield forbidden(child(index(child(at, "volumeMounts"), j), field), CANNOT_BE_SET);
   }
 }
 
-/** A list that is empty is set. Resources are a struct in Go: an empty one is none, one of empty parts is not. */
-function isSet(value: object | string | undefined): boolean {
-  return value !== undefined && (typeof value === "string" || Array.isArray(value) || Object.keys(value).length > 0);
+/** A list that is empty is set, and so is a lifecycle. Resources are a struct in Go: an empty one is none, one of empty parts is not. */
+function isSet(field: (typeof NOT_EPHEMERAL)[number], value: object | string | undefined): boolean {
+  return value !== undefined && (field !== "resources" || Object.keys(value).length > 0);
 }
 
 /** Of pods, not of templates: where the pod is, the image is pulled. */
