@@ -321,6 +321,18 @@ INSTALL_CORACLE_TIMEOUT=1 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/
   expect(out).not.toContain("token");
 }, 300_000);
 
+test.skipIf(!canOverlay)("a clock that is set while it waits is not for how long it has waited, nor are a service's words lost that it has then", () => {
+  const out = onMachine(`
+printf '#!/bin/sh\\n[ -e /run/set ] && exec /bin/date "$@"; touch /run/set; echo 60\\n' >/usr/local/bin/date; chmod +x /usr/local/bin/date; hash -r
+sed -i '/^case/i [ "$1" = kubectl ] && [ ! -e /run/asked ] && { touch /run/asked; exit 1; }' "$1/coracle"
+INSTALL_CORACLE_TIMEOUT=60 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh 2>&1; /usr/local/lib/coracle/service stop
+mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl
+printf '#!/bin/sh\\ncase " $* " in *" --show-cursor "*) echo "-- cursor: s=1;i=2" ;; *" --after-cursor=s=1;i=2 "*) echo "coracle: the token is wrong"; echo "coracle: the token is wrong" ;; esac\\n' >/usr/local/bin/journalctl; chmod +x /usr/local/bin/*ctl; hash -r
+rm -rf /var/lib/coracle; INSTALL_CORACLE_TIMEOUT=1 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --disable dns 2>&1 || true`);
+  expect(out).toMatch(/\[coracle\] ready after \d{1,3} s\n/);
+  expect(out).toContain("[coracle] the token is wrong\n");
+}, 300_000);
+
 test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {
   const out = onMachine(`
 mkdir -p /run/checkout/bin && cp -r installers package.json package-lock.json tsconfig.json /run/checkout && cd /run/checkout && mkdir cmd core node storage dist node_modules
