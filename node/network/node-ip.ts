@@ -108,6 +108,16 @@ export function movedTo(own: NodeAddresses, families: readonly Family[] = [], fa
   return familiesOf(gone).some((family) => familiesOf(found.ips).includes(family)) ? found : undefined;
 }
 
+/**
+ * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else, and one that was on a network
+ * is on none (`mayBeAlone`), as its network's manager takes its address away with the cable: pods do not reach the API server at an address that nobody has.
+ */
+export function settledAt(own: NodeAddresses, families: readonly Family[] = [], mayBeAlone = false, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
+  if (own.interfaceName === undefined) return found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
+  return mayBeAlone && found.interfaceName === undefined ? found : undefined;
+}
+
 /** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */
 function isUseful({ ips, family: wished }: NodeAddresses, [first]: readonly Family[]): boolean {
   const family = wished ?? first;
