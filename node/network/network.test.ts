@@ -22,7 +22,7 @@ import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
-import { addressesElsewhere, addressesWithin, movedTo, type NetworkFacts, nodeAddresses, settledAt } from "./node-ip.ts";
+import { addressesElsewhere, addressesWithin, machineAddresses, movedTo, type NetworkFacts, nodeAddresses, settledAt } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { waysOut } from "./router-advertisements.ts";
 import { vxlanOverlay } from "./vxlan.ts";
@@ -192,6 +192,10 @@ const OFFLINE = { route4: "", route6: "", addresses4: [], addresses6: "" };
 test("a machine's own addresses among those of pods, but for what a pod network has made", () => {
   expect(addressesWithin(["10.42.0.0/16", "192.168.0.0/24", "2001:db8::/32"], facts).map(({ interfaceName, address }) => `${interfaceName} ${address}`)).toEqual(["eth0 192.168.0.5", "eth0 2001:db8::5"]);
   expect(addressesWithin(["10.43.0.0/16"], { addresses4: [{ interfaceName: "nodelocaldns", address: "10.43.0.10" }], addresses6: "" })).toEqual([]);
+});
+
+test("where others may find a machine: all networks it is on, none of containers, no address that it has given itself", () => {
+  expect(machineAddresses({ ...facts, addresses4: [...facts.addresses4, { interfaceName: "usb0", address: "169.254.7.7" }] })).toEqual(["192.168.1.5", "192.168.0.5", "2001:db8::5"]);
 });
 
 const V6_OF_LO = "20010db8000000000000000000000001 01 80 00 80       lo\n";

@@ -33,6 +33,8 @@ export interface NetworkFacts {
 }
 
 const MTU_DEFAULT = 1500;
+/** In a certificate, which each handshake sends. */
+const MACHINE_ADDRESSES_MAX = 16;
 const LOOPBACK = "lo";
 /** Made by container software: their addresses are not the node's. */
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman|nodelocaldns)/;
@@ -163,6 +165,11 @@ export function addressesWithin(ranges: readonly string[], { addresses4, address
     const ip = parseIp(address);
     return ip !== undefined && !isVirtual(interfaceName) && cidrs.some((cidr) => cidr.family === ip.family && cidrContains(cidr, ip));
   });
+}
+
+/** Networks' at which others may find this machine, but for those of container software; a machine with hundreds, as a router has, is found at the first. */
+export function machineAddresses({ addresses4, addresses6 }: Pick<NetworkFacts, "addresses4" | "addresses6"> = readFacts()): readonly string[] {
+  return [...addresses4, ...addressesV6(addresses6)].filter(({ interfaceName, address }) => !isVirtual(interfaceName) && !LINK_LOCAL.test(address)).map(({ address }) => address).slice(0, MACHINE_ADDRESSES_MAX);
 }
 
 /** How large its packets may be now: a tunnel's or a lease's say may come later than the address. */
