@@ -306,6 +306,7 @@ Type=$(systemd_type)
 EnvironmentFile=-$ENV_FILE
 ExecStartPre=-/bin/sh -c 'for module in overlay br_netfilter nf_tables; do modprobe -q "\$\$module" || true; done'
 ExecStart=$(systemd_command)
+ExecStopPost=-$LIB_DIR/uninstall --going-down
 ExecStopPost=-$LIB_DIR/uninstall --lost-disk
 # containers and their runtime outlive the service
 KillMode=process
