@@ -275,6 +275,7 @@ test.each([
   { name: "its cable is out", own: "eth0", change: OFFLINE, to: ["127.0.0.1"] },
   { name: "its cable is out, and it would be no better off on its loopback", own: "eth0", change: OFFLINE, mayBeAlone: false, to: undefined },
   { name: "its cable is out, and a tunnel still has an address", own: "eth0", change: { ...OFFLINE, addresses4: [at("wg0", "10.9.0.2")] }, to: undefined },
+  { name: "its router is gone, and it is still on its bridge", own: "br-lan", change: { ...OFFLINE, addresses4: [at("br-lan", "192.168.0.5")] }, to: undefined },
   { name: "it was started on no network, and is on one that leads nowhere else", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "192.168.0.5")], loopback4: ["192.0.2.1"] }, to: ["192.168.0.5"] },
   { name: "it was started on no network, and has been given no address on one", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")], loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was started on no network, and is on one of another family than its pods", own: undefined, change: { ...OFFLINE, addresses6: facts.addresses6, loopback4: ["192.0.2.1"] }, to: undefined },

@@ -101,13 +101,18 @@ function isOf(family: Family, ip: string): boolean { return parseIp(ip)?.family 
  * and so does one of `families`, the cluster's: machines get IPv4 and IPv6 seconds apart, or have one of them from another router.
  */
 export function movedTo(own: NodeAddresses, families: readonly Family[] = [], facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
-  const present = new Set([...facts.addresses4, ...addressesV6(facts.addresses6)].filter(({ interfaceName }) => interfaceName !== LOOPBACK).map(({ address }) => address));
-  const gone = own.ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
+  const gone = goneOf(own, facts);
   const found = own.family === undefined ? (routedAddresses(facts) ?? nodeAddresses([], facts)) : preferring(own.family, facts);
   if (gone.length === 0) return (isWished(found) && !isWished(own)) || (own.family === undefined && isMore(found, own, families)) ? found : undefined;
   if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
   if (own.interfaceName === undefined && routedAddresses(facts)) return isUseful(found, families) ? found : undefined;
   return familiesOf(gone).some((family) => familiesOf(found.ips).includes(family)) ? found : undefined;
+}
+
+/** Which of its addresses no network has given it now. */
+function goneOf({ ips }: NodeAddresses, { addresses4, addresses6 }: NetworkFacts): readonly string[] {
+  const present = new Set([...addresses4, ...addressesV6(addresses6)].filter(({ interfaceName }) => interfaceName !== LOOPBACK).map(({ address }) => address));
+  return ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
 }
 
 /**
@@ -117,7 +122,7 @@ export function movedTo(own: NodeAddresses, families: readonly Family[] = [], fa
 export function settledAt(own: NodeAddresses, families: readonly Family[] = [], mayBeAlone = false, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
   const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
   if (own.interfaceName === undefined) return found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
-  return mayBeAlone && found.interfaceName === undefined ? found : undefined;
+  return mayBeAlone && found.interfaceName === undefined && goneOf(own, facts).length === own.ips.length ? found : undefined;
 }
 
 /** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */
