@@ -8,6 +8,7 @@ import { signerFirst } from "../../core/pki/authority.ts";
 import { serversAlone, SERVING_NAME, type ServingNames } from "../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
 import { apiServerId } from "../../core/server/kubernetes-endpoints.ts";
+import { machineAddresses } from "../../node/network/node-ip.ts";
 import type { TransformTrace } from "../../storage/encryption/provider.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
@@ -74,7 +75,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs: releasedMs() });
   if (settings.datastoreEndpoint !== undefined) await rememberEtcd(paths, settings.datastoreEndpoint);
   const shared = isShared ? await followSharedKeys({ store, dir: paths.tls, secret, random, log }) : undefined;
-  const names = (): ServingNames => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] });
+  const names = (): ServingNames => ({ nodeName: node.name, nodeIps: node.ips, otherIps: machineAddresses(), serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] });
   const own = await openPki({ dir: paths.tls, clock, random, log, releasedMs: releasedMs(), names });
   const pki: Pki = {
     ...own,

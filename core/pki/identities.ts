@@ -45,6 +45,8 @@ export interface ServingNames {
   readonly nodeName: string;
   /** The node's addresses. */
   readonly nodeIps: readonly string[];
+  /** The machine's on other networks: who has found the server there still does when another network has the default route. */
+  readonly otherIps?: readonly string[];
   /** The kubernetes Service's cluster IPs: the first of each service range. */
   readonly serviceIps: readonly string[];
   readonly clusterDomain: string;
@@ -55,16 +57,16 @@ export interface ServingNames {
 const LOOPBACK: readonly string[] = ["localhost", "127.0.0.1", "::1"];
 
 /** What clients call the API server. */
-function apiServerHosts({ nodeName, nodeIps, serviceIps, clusterDomain, extra }: ServingNames): string[] {
-  return [
+function apiServerHosts({ nodeName, nodeIps, otherIps = [], serviceIps, clusterDomain, extra }: ServingNames): string[] {
+  return [...new Set([
     "kubernetes", "kubernetes.default", "kubernetes.default.svc", `kubernetes.default.svc.${clusterDomain}`, ...LOOPBACK,
-    nodeName, ...nodeIps, ...serviceIps, ...extra,
-  ];
+    nodeName, ...nodeIps, ...otherIps, ...serviceIps, ...extra,
+  ])];
 }
 
 /** Of these what no other machine is called. `hasNode`: this one is a node of the cluster, and not one that an agent beside the server makes it. */
 export function serversAlone(names: ServingNames, { hasNode }: { readonly hasNode: boolean }): string[] {
-  const shared = new Set([...LOOPBACK, ...(hasNode ? [] : [names.nodeName, ...names.nodeIps])]);
+  const shared = new Set([...LOOPBACK, ...(hasNode ? [] : [names.nodeName, ...names.nodeIps, ...(names.otherIps ?? [])])]);
   return apiServerHosts(names).filter((host) => !shared.has(host));
 }
 

@@ -9,7 +9,7 @@ import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { generateKey, keyPem, selfSign, signerFirst } from "./authority.ts";
-import { ADMIN, FRONT_PROXY, SERVING_NAME, type ServingNames } from "./identities.ts";
+import { ADMIN, FRONT_PROXY, serversAlone, SERVING_NAME, type ServingNames } from "./identities.ts";
 import { formatKubeconfig, writeKubeconfig } from "./kubeconfig.ts";
 import { openPki, type Pki, SHARED_FILES } from "./pki.ts";
 import { certificateRotation } from "./rotate.ts";
@@ -132,6 +132,16 @@ describe("later starts", () => {
     expect(await pki.renew()).toEqual([SERVING_NAME, "serving-kubelet"]);
     expect(pki.leaf(SERVING_NAME).keyPem).toBe(key);
     expect(pki.leaf(SERVING_NAME).certificate.altNames.ipAddresses).toContain("192.168.1.8");
+  });
+
+  test("a server is known at its machine's other addresses, too: with the default route on another network it is still found where it was", async () => {
+    const names = { ...NAMES, otherIps: NAMES.nodeIps };
+    const pki = await openPki({ dir, names: () => names, clock: clockAt("2026-07-01T00:00:00Z"), random: systemRandom, log: silentLog, releasedMs: RELEASED_MS });
+    Object.assign(names, { nodeIps: ["10.8.0.11"], otherIps: ["10.8.0.11", "192.168.1.7"] });
+    await pki.renew();
+    expect(pki.leaf(SERVING_NAME).certificate.altNames.ipAddresses.filter((ip) => /^1(0\.8|92)/.test(ip))).toEqual(["10.8.0.11", "192.168.1.7"]);
+    expect(pki.leaf("serving-kubelet").certificate.altNames.ipAddresses).toEqual(["10.8.0.11"]);
+    expect([true, false].map((hasNode) => serversAlone(names, { hasNode }).includes("192.168.1.7"))).toEqual([true, false]); // an agent beside the server has it
   });
 
   test.each(["client-admin.key", "client-admin.crt"])("a damaged or missing %s heals", async (file) => {

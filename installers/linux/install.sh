@@ -306,6 +306,7 @@ Type=$(systemd_type)
 EnvironmentFile=-$ENV_FILE
 ExecStartPre=-/bin/sh -c 'for module in overlay br_netfilter nf_tables; do modprobe -q "\$\$module" || true; done'
 ExecStart=$(systemd_command)
+ExecStopPost=-$LIB_DIR/uninstall --going-down
 ExecStopPost=-$LIB_DIR/uninstall --lost-disk
 # containers and their runtime outlive the service
 KillMode=process
@@ -416,8 +417,14 @@ service_manager() {
   else echo background; fi
 }
 
+# A clock may be set while this runs, as one that begins in 1970 is by the first server of time that answers: how long something takes, the time since boot tells.
+uptime_s() {
+  read -r up _ </proc/uptime
+  echo "${up%%.*}"
+}
+
 start() {
-  STARTED=$(date +%s) LOG_BYTES=0
+  CURSOR=$(journalctl -q -b -n 0 --show-cursor 2>/dev/null | sed -n 's/^-- cursor: //p') LOG_BYTES=0
   [ ! -f "$LOG_FILE" ] || LOG_BYTES=$(wc -c <"$LOG_FILE")
   "start_$MANAGER"
 }
@@ -428,7 +435,7 @@ wait_for() {
   shift
   until "$@" >/dev/null 2>&1; do
     [ -z "${REFUSED:-}" ] || fail "$REFUSED"
-    [ "$(date +%s)" -lt "$DEADLINE" ] || { FAILED=$complaint; return 1; }
+    [ "$(uptime_s)" -lt "$DEADLINE" ] || { FAILED=$complaint; return 1; }
     sleep 0.3 2>/dev/null || sleep 1
   done
 }
@@ -479,7 +486,7 @@ node_registered() { [ -s "$DATA_DIR/agent/tls/client-kubelet.crt" ] && [ "$(kube
 
 # Of this boot: to a clock that begins in 1970 all of those before are yet to come.
 log_since_start() {
-  if [ -d /run/systemd/system ]; then journalctl -q -b -u coracle -o cat --since "@$STARTED"
+  if [ -d /run/systemd/system ]; then journalctl -q -b -u coracle -o cat ${CURSOR:+"--after-cursor=$CURSOR"}
   elif [ -f "$LOG_FILE" ]; then tail -c "+$((LOG_BYTES + 1))" "$LOG_FILE"; fi
 }
 
@@ -492,7 +499,7 @@ wait_for_server() {
 }
 
 wait_until_ready() {
-  started=$(date +%s)
+  started=$(uptime_s)
   DEADLINE=$((started + TIMEOUT)) FAILED=
   if [ "$MODE" = agent ]; then wait_for_agent; else wait_for_server; fi || {
     say "$FAILED after $TIMEOUT s. Look at: $FOLLOW"
@@ -527,10 +534,10 @@ leave_node() {
 
 report() {
   if [ "$MODE" = agent ]; then
-    say "the node $NODE_NAME is Ready after $(($(date +%s) - started)) s. On the server: coracle kubectl get nodes"
+    say "the node $NODE_NAME is Ready after $(($(uptime_s) - started)) s. On the server: coracle kubectl get nodes"
     tell_pressure
   else
-    say "ready after $(($(date +%s) - started)) s"
+    say "ready after $(($(uptime_s) - started)) s"
     [ "$DISABLE_AGENT" = true ] || kubectl_ get nodes -o wide || true # it was ready: a slow answer is no failure
     [ "$DISABLE_AGENT" = true ] || tell_pressure
     cat <<NEXT

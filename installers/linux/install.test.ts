@@ -165,9 +165,26 @@ look there; mount -t tmpfs gone /sys/dev/block
 look 'not mounted by systemd'; echo /run/systemd/generator/disk.mount >/run/fragment
 look gone; look 'gone before'`);
   expect(out.split("\n")).toEqual([
-    "ExecStopPost=-$LIB_DIR/uninstall --lost-disk", "== there", "2", "0", "== not mounted by systemd", "2", "0",
+    "ExecStopPost=-$LIB_DIR/uninstall --going-down", "ExecStopPost=-$LIB_DIR/uninstall --lost-disk", "== there", "2", "0", "== not mounted by systemd", "2", "0",
     "== gone", "the disk of /var/lib/a disk is gone: what runs from it is ended, and started again once it is back", "removed mount /var/lib/a disk/agent/run", "systemctl --no-block start coracle-retry.service", "0", "1", "== gone before", "0", "1", "",
   ]);
+}, 300_000);
+
+test.skipIf(!canOverlay)("when the machine goes down, containers in which nothing would heed SIGTERM are ended, and no others; when only the service stops, none", () => {
+  const out = onMachine(`
+printf '#!/bin/sh\\ncat /run/state\\n' >/usr/local/bin/systemctl; chmod +x /usr/local/bin/systemctl; mkdir "$1/bin"; cp "$(command -v dash || command -v sh)" "$1/bin/containerd-shim-runc-v2"
+cat >"$1/shim" <<'SHIM'
+sh -c 'trap "" TERM; echo $$ >/run/ignores; while :; do sleep 1; done' &
+sh -c 'echo $$ >/run/none; while :; do sleep 1; done' &
+sh -c 'trap "exit 0" TERM; echo $$ >/run/heeds; while :; do sleep 1 & wait $!; done' &
+sh -c 'echo $$ >/run/child; sh -c "trap exit TERM; echo >/run/trapped; while :; do sleep 1; done"; :' &
+wait
+SHIM
+"$1/bin/containerd-shim-runc-v2" "$1/shim" -address /var/lib/coracle/agent/run/containerd.sock &
+for name in ignores none heeds child trapped; do until [ -s /run/$name ]; do sleep 0.1; done; done; rm /run/trapped
+left() { for name in ignores none heeds child; do grep -qE '^State:.[SR]' "/proc/$(cat /run/$name)/status" 2>/dev/null && echo $name; done | xargs; }
+for state in running stopping; do echo $state >/run/state; sh installers/linux/uninstall.sh --going-down; sleep 0.5; left; done`);
+  expect(out).toBe("ignores none heeds child\nheeds child\n");
 }, 300_000);
 
 test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it, and the address of a machine on no network; others stay", () => {
@@ -329,6 +346,18 @@ printf '#!/bin/sh\\ncase " $* " in *" -b "*) ;; *) echo "coracle: the token is w
 INSTALL_CORACLE_TIMEOUT=1 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh 2>&1 || true`);
   expect(out).toContain(" is not ready after 1 s. ");
   expect(out).not.toContain("token");
+}, 300_000);
+
+test.skipIf(!canOverlay)("a clock that is set while it waits is not for how long it has waited, nor are a service's words lost that it has then", () => {
+  const out = onMachine(`
+printf '#!/bin/sh\\n[ -e /run/set ] && exec /bin/date "$@"; touch /run/set; echo 60\\n' >/usr/local/bin/date; chmod +x /usr/local/bin/date; hash -r
+sed -i '/^case/i [ "$1" = kubectl ] && [ ! -e /run/asked ] && { touch /run/asked; exit 1; }' "$1/coracle"
+INSTALL_CORACLE_TIMEOUT=60 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh 2>&1; /usr/local/lib/coracle/service stop
+mkdir -p /run/systemd/system; printf '#!/bin/sh\\n' >/usr/local/bin/systemctl
+printf '#!/bin/sh\\ncase " $* " in *" --show-cursor "*) echo "-- cursor: s=1;i=2" ;; *" --after-cursor=s=1;i=2 "*) echo "coracle: the token is wrong"; echo "coracle: the token is wrong" ;; esac\\n' >/usr/local/bin/journalctl; chmod +x /usr/local/bin/*ctl; hash -r
+rm -rf /var/lib/coracle; INSTALL_CORACLE_TIMEOUT=1 INSTALL_CORACLE_BINARY=$1/coracle sh installers/linux/install.sh --disable dns 2>&1 || true`);
+  expect(out).toMatch(/\[coracle\] ready after \d{1,3} s\n/);
+  expect(out).toContain("[coracle] the token is wrong\n");
 }, 300_000);
 
 test.skipIf(!canOverlay)("what was built of other sources is built again, what somebody gives is taken, and a full disk is told", () => {

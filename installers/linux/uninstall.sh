@@ -6,6 +6,7 @@
 #
 #   UNINSTALL_CORACLE_KEEP_DATA=true    leaves the data directory (the cluster's objects, images, volumes) and /etc/coracle
 #   --node                              takes away the node alone of a server that runs with --disable-agent: its containers, network and mounts; its images and the data of its volumes stay
+#   --going-down                        for coracle.service, whenever it has ended: if the machine goes down, ends containers that systemd would wait for in vain
 #   --lost-disk                         for coracle.service, whenever it has ended: removes nothing but what still runs from a disk that was unplugged, and its mounts, and has it waited for
 set -u
 
@@ -242,6 +243,28 @@ data_mount() {
   } END { print line }' - /proc/self/mountinfo
 }
 
+# Whether this process, or one that it has started, does anything on SIGTERM but end: it has a handler, or blocks it to wait for it.
+heeds_term() {
+  ! cat "/proc/$1/task/"*/status 2>/dev/null | grep -qE '^Sig(Blk|Cgt):.*[4-7c-f]...$' || return 0
+  # shellcheck disable=SC2013 # numbers on one line
+  for child in $(cat "/proc/$1/task/"*/children 2>/dev/null); do
+    ! heeds_term "$child" || return 0
+  done
+  return 1
+}
+
+# When a machine goes down systemd sends SIGTERM to what still runs and waits for it, a minute and a half. A container's first process that has no handler for it does not get it: what could only be
+# killed at last is killed at once.
+end_heedless() {
+  [ "$(systemctl is-system-running 2>/dev/null)" = stopping ] || return 0
+  for shim in $(processes containerd-shim-runc-v2 "-address $data_dir/agent/run/"); do
+    # shellcheck disable=SC2013 # numbers on one line
+    for container in $(cat "/proc/$shim/task/"*/children 2>/dev/null); do
+      heeds_term "$container" || kill -9 "$container" 2>/dev/null
+    done
+  done
+}
+
 # A disk that is gone cannot be used again under its mount, not even when it is back: that would stay for as long as anything runs from it. One that nothing mounts again is left: an empty directory in its place would be
 # taken for a new cluster's. A file system of several devices has a number of no device.
 leave_lost_disk() {
@@ -382,6 +405,7 @@ remove_node() {
 case ${1:-} in
   '') ;;
   --node) remove_node; exit ;;
+  --going-down) end_heedless; exit ;;
   --lost-disk) leave_lost_disk; exit ;;
   *) echo "usage: $0" >&2; exit 2 ;;
 esac

@@ -1,13 +1,14 @@
 /**
  * A node whose address has become another one (another lease, another network, a cable that was put in after the start), or which has got one of a family that it had none of, ends the
  * process, to be started again with it: the address is in certificates, in the tunnel to other nodes, in what the packet filter says. Containers go on meanwhile.
+ * So does, after a minute, one that has no address any more while pods beside it need the API server, and is given one on its loopback (lone-address.ts).
  *
  * Source: kubernetes v1.36 pkg/proxy/node.go (kube-proxy ends when its node's addresses change)
  */
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Family } from "../../core/net/cidr.ts";
-import { movedTo, type NodeAddresses } from "./node-ip.ts";
+import { movedTo, type NodeAddresses, settledAt } from "./node-ip.ts";
 
 interface AddressWatchOptions {
   /** With which it was started. */
@@ -15,17 +16,27 @@ interface AddressWatchOptions {
   /** Of the cluster's pods: the node wants an address of each. */
   readonly families: readonly Family[];
   readonly clock: Clock;
+  /** It is to be started again, with an address of its loopback, when it is on no network any more. */
+  readonly mayBeAlone?: boolean;
   readonly look?: (own: NodeAddresses, families: readonly Family[]) => NodeAddresses | undefined;
+  readonly lookLong?: typeof settledAt;
 }
 
 const LOOK_MS = 10_000;
+/** How often it has to look the same, one look after another: machines get their addresses one by one, and cables are put in again. */
+const LOOKS_MIN = 2, LONG_LOOKS_MIN = 6;
 
-/** Fails with what has changed, once it has looked the same twice: machines get their addresses one by one. */
-export function addressWatch({ own, families, clock, look = movedTo }: AddressWatchOptions): Runnable {
+interface Looked { readonly is: string; readonly looksMin: number }
+
+/** Fails with what has changed, once it has looked the same for long enough. */
+export function addressWatch({ own, families, clock, mayBeAlone = false, look = movedTo, lookLong = settledAt }: AddressWatchOptions): Runnable {
   /** Undefined: it is where it was, or nobody can tell now. */
-  function looked(): string | undefined {
+  function looked(): Looked | undefined {
     try {
-      return look(own, families)?.ips.join(", ");
+      const moved = look(own, families);
+      if (moved) return { is: `is ${moved.ips.join(", ")} now`, looksMin: LOOKS_MIN };
+      const settled = lookLong(own, families, mayBeAlone);
+      return settled && { is: settled.interfaceName === undefined ? "is on no network now" : `is ${settled.ips.join(", ")} now`, looksMin: LONG_LOOKS_MIN };
     } catch {
       return undefined; // too many open files, for one: no reason to end
     }
@@ -36,10 +47,12 @@ export function addressWatch({ own, families, clock, look = movedTo }: AddressWa
     async run(signal, ready) {
       ready();
       let before: string | undefined;
+      let looks = 0;
       for await (const _ of clock.every(LOOK_MS, signal)) {
         const now = looked();
-        if (now !== undefined && now === before) throw new Error(`this machine was ${own.ips.join(", ")} and is ${now} now: Coracle ends, to be started again with that`);
-        before = now;
+        looks = now?.is === before ? looks + 1 : 1;
+        if (now !== undefined && looks >= now.looksMin) throw new Error(`this machine was ${own.ips.join(", ")} and ${now.is}: Coracle ends, to be started again with that`);
+        before = now?.is;
       }
     },
   };

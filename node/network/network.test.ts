@@ -22,7 +22,7 @@ import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
-import { addressesElsewhere, addressesWithin, movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
+import { addressesElsewhere, addressesWithin, machineAddresses, movedTo, type NetworkFacts, nodeAddresses, settledAt } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { waysOut } from "./router-advertisements.ts";
 import { vxlanOverlay } from "./vxlan.ts";
@@ -194,6 +194,10 @@ test("a machine's own addresses among those of pods, but for what a pod network 
   expect(addressesWithin(["10.43.0.0/16"], { addresses4: [{ interfaceName: "nodelocaldns", address: "10.43.0.10" }], addresses6: "" })).toEqual([]);
 });
 
+test("where others may find a machine: all networks it is on, none of containers, no address that it has given itself", () => {
+  expect(machineAddresses({ ...facts, addresses4: [...facts.addresses4, { interfaceName: "usb0", address: "169.254.7.7" }] })).toEqual(["192.168.1.5", "192.168.0.5", "2001:db8::5"]);
+});
+
 const V6_OF_LO = "20010db8000000000000000000000001 01 80 00 80       lo\n";
 
 test.each([
@@ -265,6 +269,19 @@ test("a machine that was started on no network moves to the first it is on, thou
   expect([to(6), to(6, 4), to(4), to(4, 6)]).toEqual([["2001:db8::5"], ["2001:db8::5"], undefined, undefined]);
   expect(movedTo({ ...own, family: 6 }, [4], of6)?.ips).toEqual(["2001:db8::5"]); // whoever chose that family knows
   expect(movedTo(own, [6], { ...of6, route6: "", addresses6: V6_OF_LO })).toBeUndefined();
+});
+
+test.each([
+  { name: "its cable is out", own: "eth0", change: OFFLINE, to: ["127.0.0.1"] },
+  { name: "its cable is out, and it would be no better off on its loopback", own: "eth0", change: OFFLINE, mayBeAlone: false, to: undefined },
+  { name: "its cable is out, and a tunnel still has an address", own: "eth0", change: { ...OFFLINE, addresses4: [at("wg0", "10.9.0.2")] }, to: undefined },
+  { name: "its router is gone, and it is still on its bridge", own: "br-lan", change: { ...OFFLINE, addresses4: [at("br-lan", "192.168.0.5")] }, to: undefined },
+  { name: "it was started on no network, and is on one that leads nowhere else", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "192.168.0.5")], loopback4: ["192.0.2.1"] }, to: ["192.168.0.5"] },
+  { name: "it was started on no network, and has been given no address on one", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")], loopback4: ["192.0.2.1"] }, to: undefined },
+  { name: "it was started on no network, and is on one of another family than its pods", own: undefined, change: { ...OFFLINE, addresses6: facts.addresses6, loopback4: ["192.0.2.1"] }, to: undefined },
+  { name: "it was started on no network, and is on none", own: undefined, change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
+])("where a node is after a minute: $name", ({ own, change, mayBeAlone = true, to }) => {
+  expect(settledAt({ ips: [own === undefined ? "192.0.2.1" : "192.168.0.5"], interfaceName: own, mtu: 1400 }, [4], mayBeAlone, { ...facts, ...change })?.ips).toEqual(to);
 });
 
 test.each([
@@ -365,9 +382,18 @@ test("a node that has moved ends, once it has looked the same twice", async () =
   const looks = [undefined, ["10.0.0.2"], undefined, "unreadable" as const, ["10.0.0.2"], ["10.0.0.2", "fd00::2"], ["10.0.0.2", "fd00::2"], ["never"]];
   const own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
   const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
-  const watch = addressWatch({ own, families: [4], clock, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
+  const watch = addressWatch({ own, families: [4], clock, lookLong: () => undefined, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
   await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is 10.0.0.2, fd00::2 now: Coracle ends, to be started again with that");
   expect(looks).toEqual([["never"]]);
+});
+
+test("a node on no network ends once it has been there for a minute, its cable not having been in meanwhile", async () => {
+  const alone = { ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 }, own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
+  const looks = [...Array.from({ length: 5 }, () => alone), undefined, ...Array.from({ length: 7 }, () => alone)];
+  const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
+  const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, look: () => undefined, lookLong: (_, __, mayBeAlone) => { const found = looks.shift(); return mayBeAlone ? found : undefined; } });
+  await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is on no network now: Coracle ends, to be started again with that");
+  expect(looks).toEqual([alone]);
 });
 
 const peers: Peer[] = [

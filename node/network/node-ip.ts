@@ -33,6 +33,8 @@ export interface NetworkFacts {
 }
 
 const MTU_DEFAULT = 1500;
+/** In a certificate, which each handshake sends. */
+const MACHINE_ADDRESSES_MAX = 16;
 const LOOPBACK = "lo";
 /** Made by container software: their addresses are not the node's. */
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman|nodelocaldns)/;
@@ -99,13 +101,28 @@ function isOf(family: Family, ip: string): boolean { return parseIp(ip)?.family 
  * and so does one of `families`, the cluster's: machines get IPv4 and IPv6 seconds apart, or have one of them from another router.
  */
 export function movedTo(own: NodeAddresses, families: readonly Family[] = [], facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
-  const present = new Set([...facts.addresses4, ...addressesV6(facts.addresses6)].filter(({ interfaceName }) => interfaceName !== LOOPBACK).map(({ address }) => address));
-  const gone = own.ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
+  const gone = goneOf(own, facts);
   const found = own.family === undefined ? (routedAddresses(facts) ?? nodeAddresses([], facts)) : preferring(own.family, facts);
   if (gone.length === 0) return (isWished(found) && !isWished(own)) || (own.family === undefined && isMore(found, own, families)) ? found : undefined;
   if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
   if (own.interfaceName === undefined && routedAddresses(facts)) return isUseful(found, families) ? found : undefined;
   return familiesOf(gone).some((family) => familiesOf(found.ips).includes(family)) ? found : undefined;
+}
+
+/** Which of its addresses no network has given it now. */
+function goneOf({ ips }: NodeAddresses, { addresses4, addresses6 }: NetworkFacts): readonly string[] {
+  const present = new Set([...addresses4, ...addressesV6(addresses6)].filter(({ interfaceName }) => interfaceName !== LOOPBACK).map(({ address }) => address));
+  return ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
+}
+
+/**
+ * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else, and one that was on a network
+ * is on none (`mayBeAlone`), as its network's manager takes its address away with the cable: pods do not reach the API server at an address that nobody has.
+ */
+export function settledAt(own: NodeAddresses, families: readonly Family[] = [], mayBeAlone = false, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
+  if (own.interfaceName === undefined) return found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
+  return mayBeAlone && found.interfaceName === undefined && goneOf(own, facts).length === own.ips.length ? found : undefined;
 }
 
 /** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */
@@ -153,6 +170,11 @@ export function addressesWithin(ranges: readonly string[], { addresses4, address
     const ip = parseIp(address);
     return ip !== undefined && !isVirtual(interfaceName) && cidrs.some((cidr) => cidr.family === ip.family && cidrContains(cidr, ip));
   });
+}
+
+/** Networks' at which others may find this machine, but for those of container software; a machine with hundreds, as a router has, is found at the first. */
+export function machineAddresses({ addresses4, addresses6 }: Pick<NetworkFacts, "addresses4" | "addresses6"> = readFacts()): readonly string[] {
+  return [...addresses4, ...addressesV6(addresses6)].filter(({ interfaceName, address }) => !isVirtual(interfaceName) && !LINK_LOCAL.test(address)).map(({ address }) => address).slice(0, MACHINE_ADDRESSES_MAX);
 }
 
 /** How large its packets may be now: a tunnel's or a lease's say may come later than the address. */
