@@ -1,11 +1,12 @@
 import { expect, test } from "vitest";
 import { MemoryDisk, memoryStore } from "../../../storage/memory.ts";
+import { StoreError } from "../../../storage/store.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import type { CacheEvent } from "./audience.ts";
 import type { Cached } from "./cached.ts";
-import { Commits } from "./commits.ts";
+import { asStatus, Commits } from "./commits.ts";
 import { WatchCache } from "./watch-cache.ts";
 
 const POD = { metadata: { name: "a", namespace: "default" } } as ApiObject;
@@ -65,4 +66,10 @@ test("what cannot be made ready is found out when it is answered: the write happ
   answer();
   expect(await broken).toBe(cache.get(KEY));
   expect(await other).toBe(entry);
+});
+
+test("what there is no room for is refused: of a full store in etcd's words, of a full disk in ours", () => {
+  const reason = "etcdserver: mvcc: database space exceeded";
+  expect(asStatus(new StoreError("full", { reason }))).toMatchObject({ message: reason, status: { code: 500 } });
+  expect(asStatus(new StoreError("full", { freeBytes: 1 }))).toMatchObject({ message: "the server's disk is full: free some space and try again", status: { code: 507 } });
 });

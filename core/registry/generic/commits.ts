@@ -128,6 +128,7 @@ export class Commits {
 /** What a failing store means to a client. */
 export function asStatus(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
+  if (error.code === "full" && String(error.fields["reason"]).endsWith("database space exceeded")) return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "full") return statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
   if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
