@@ -1,4 +1,5 @@
 /** Where the cluster's objects are kept: LevelDB in the data directory, or with --datastore-endpoint an etcd cluster that several servers share. */
+import { totalmem } from "node:os";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -49,6 +50,16 @@ const TLS_FLAGS = ["datastoreCafile", "datastoreCertfile", "datastoreKeyfile"] a
 /** As long as upstream's health check waits. */
 const HEALTH_MS = 2_000;
 
+/** All objects are in memory, where they take up to three times the bytes that they have as JSON. */
+const MEMORY_SHARE = 1 / 4;
+/** Beyond that etcd warns of its quota, too. Source: etcd v3.6 server/storage/quota.go maxQuotaSize */
+const OBJECT_BYTES_MAX = 8 * 1024 ** 3;
+
+/** How many bytes all objects of the built-in store may have. */
+function objectBytesMax(): number {
+  return Math.min(OBJECT_BYTES_MAX, Math.min(totalmem(), process.constrainedMemory() || Infinity) * MEMORY_SHARE);
+}
+
 export async function openDatastore({ settings, path: given, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
   const log = parentLog.with({ part: "store" });
   const { datastoreEndpoint } = settings;
@@ -62,6 +73,11 @@ export async function openDatastore({ settings, path: given, snapshots, wasUsed,
         reserve();
         return log.info("the store has room again", { path });
       }
+      if (full.fields["bytesMax"] !== undefined) {
+        log.error("the cluster's objects take all the room there is for them: nothing new is stored, what is there can be read, changed and deleted", { path, ...full.fields });
+        for (const tell of tells) tell("DatastoreFull", `The cluster's objects take ${String(full.fields["bytes"])} bytes, all that this machine's memory leaves for them: nothing new can be stored until some are deleted`);
+        return;
+      }
       log.error("the store's disk is full: nothing new is stored, what is there can be read and deleted", { path, ...full.fields });
       for (const tell of tells) tell("DatastoreFull", `The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
     };
@@ -73,7 +89,7 @@ export async function openDatastore({ settings, path: given, snapshots, wasUsed,
     const disk = diskWatch({ path, clock, log, onRefused });
     const { store, mended, behind } = await openWithReserve({ path: given, log, open: () => openMended({
       path, snapshots, mends: settings.mendStore, clock, log, isVolatile,
-      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
+      open: () => openStore({ path, wasUsed, clock, bytesMax: objectBytesMax(), share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
     }) });
     reserve();
     return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onUnwritable: (tell) => void tells.push(tell) };

@@ -318,6 +318,22 @@ test("devices are allocated to claims where the pod goes, and a pod waits until 
   await until("second", on("b"));
 }));
 
+test("while devices are looked for in a hundred thousand ways, others have their turn; the pod is told, and others get theirs", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a");
+  const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
+  await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
+  const devices = Array.from({ length: 8 }, (_, i) => ({ name: `gpu-${i}`, attributes: { numa: { int: 0 } } }));
+  await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices } });
+  const claim = (name: string, count: number) => made(RESOURCE_CLAIMS, { metadata: { name, namespace: "default" }, spec: { devices: { requests: Array.from({ length: count }, (_, i) => ({ name: `r${i}`, exactly: { deviceClassName: "gpu" } })), constraints: [{ matchAttribute: "gpu.example.com/numa" }] } } });
+  await claim("nine", 9);
+  await claim("eight", 8);
+  await pod("many", { resourceClaims: [{ name: "gpu", resourceClaimName: "nine" }] });
+  const waiting = await until("many", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect(waiting.status?.conditions?.[0]?.message).toContain("1 cannot allocate all claims");
+  await pod("all", { resourceClaims: [{ name: "gpu", resourceClaimName: "eight" }] });
+  await until("all", on("a"));
+}));
+
 test("an extended resource that a class stands behind becomes a claim, where the node does not offer it itself", () => withScheduler(async ({ client, call, node, until, get, metrics }) => {
   await node("a");
   const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);

@@ -13,10 +13,13 @@
 import { errorText } from "../api/meta/error-text.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
+import { type Breathe, breathers, inPieces } from "../lifecycle/breather.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
 import { Batch, signatureOf } from "./batch.ts";
 import { Binder } from "./binder.ts";
+import { devicePlan } from "./devices/dynamic-resources.ts";
+import { DevicePlan, Unfinished } from "./devices/plan.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { followCluster } from "./follow-cluster.ts";
 import { Kinds } from "./kinds.ts";
@@ -60,12 +63,14 @@ class Scheduler {
   #cycle = 0;
   readonly #start: SearchStart = { next: 0 };
   readonly #kinds = new Kinds();
+  readonly #breathers: () => Breathe;
   #tried = 0;
 
   constructor(parts: Parts, binder: Binder) {
     this.#parts = parts;
     this.#binder = binder;
     this.#rooms = new RoomMaker(parts, binder);
+    this.#breathers = breathers(parts.deps.clock);
     this.#groups = parts.groups && new PodGroupCycle({
       parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried, within) => this.#placedNext(tried, within),
       placeWithExtenders: (tried, within) => this.#placeWithExtenders(tried, within),
@@ -123,9 +128,44 @@ class Scheduler {
     const candidate = placedPod(pod);
     const tried = { attempt, candidate, profile, startMs, signal };
     if (extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
+    const plan = devicePlan(candidate, this.#parts.cluster);
+    if (!(plan instanceof DevicePlan)) return this.#go(tried);
+    plan.mayPause = true;
+    try {
+      this.#go(tried);
+    } catch (error) {
+      if (error instanceof Unfinished) return this.#thinkOn(tried, error);
+      throw error;
+    }
+  }
+
+  #go(tried: Tried): void {
     const placement = this.#placed(tried);
     if (placement.type === "none") this.#rooms.makeRoom(tried, placement);
     else this.#binder.go(tried, placement.node);
+  }
+
+  /** Which devices a pod could have may take seconds to find out: no other pod is decided meanwhile, and everybody else has his turn. */
+  async #thinkOn(tried: Tried, unfinished: Unfinished): Promise<void> {
+    const { attempt, candidate: { pod }, startMs, signal } = tried;
+    const { deps: { informers }, snapshot } = this.#parts;
+    const slices = this.#breathers();
+    const breathe: Breathe = () => {
+      signal.throwIfAborted();
+      return slices();
+    };
+    for (let left: Unfinished | undefined = unfinished; left; ) {
+      await inPieces(left.rest, breathe);
+      const now = informers.of(PODS).get(attempt.key);
+      if (now?.metadata.uid !== pod.metadata.uid || isDeleting(now) || !this.#parts.isWaiting(now) || snapshot.isAssumed(now)) return this.#decide(attempt, startMs, signal);
+      left = undefined;
+      try {
+        this.#go(tried);
+      } catch (error) {
+        if (!(error instanceof Unfinished)) throw error;
+        left = error;
+      }
+    }
   }
 
   /** `within`: among these nodes alone. Then it tells nothing of the next like it. */

@@ -4,7 +4,7 @@
  *   NetworkPolicies, Namespaces, Pods ─▶ planPolicies ─▶ PolicyRuleset ─▶ ruleset.ts
  *
  * A planner remembers from one plan to the next what was made of the same objects (memory.ts): a pod that comes or goes costs its namespace and the sets it is
- * in, and sets that are the same objects are the same sets.
+ * in, and sets that are the same objects are the same sets. One policy may name tens of thousands of peers: after each, others may have their turn.
  *
  * A policy is enforced where its pod is: what a pod may receive by the node it runs on, what it may send likewise. So there is a chain for each policy that
  * selects a pod of this node; a chain for each combination of policies that pods have, which asks them one after the other and drops what none allows; and maps
@@ -19,6 +19,7 @@ import type { LabelSelector } from "../../core/api/gen/meta.v1.ts";
 import type { IPBlock, NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "../../core/api/gen/networking.v1.ts";
 import type { Labels } from "../../core/api/meta/label-requirement.ts";
 import { labelSelector } from "../../core/api/meta/label-selector.ts";
+import { atOnce, type Pausing } from "../../core/lifecycle/breather.ts";
 import { type Cidr, type Family, formatCidr, outermost, parseStoredCidr } from "../../core/net/cidr.ts";
 import { Memory } from "./memory.ts";
 import { type NamedSet, type PolicyRuleset, rulesetOf } from "./ruleset.ts";
@@ -53,26 +54,26 @@ const ANYTHING: readonly Match[] = [{ text: "", family: undefined }];
 /** Where an allowed packet goes on: what the sender may send, the receiver may still not receive. */
 const ALLOWED: Readonly<Record<Direction, string>> = { ingress: "accept", egress: "goto check-ingress" };
 
-export function policyPlanner(): (world: PolicyWorld) => PolicyRuleset {
+export function policyPlanner(): (world: PolicyWorld) => Pausing<PolicyRuleset> {
   const memory = new Memory();
   const selectors = new WeakMap<LabelSelector, Selector>();
   const keys: Known["keys"] = new WeakMap(), blocks: Known["blocks"] = new WeakMap();
-  return (world) => {
-    const ruleset = plan(world, { memory, selectors, keys, blocks });
+  return function* (world) {
+    const ruleset = yield* plan(world, { memory, selectors, keys, blocks });
     memory.turn();
     return ruleset;
   };
 }
 
 /** Once, for want of a plan before. */
-export function planPolicies(world: PolicyWorld): PolicyRuleset { return policyPlanner()(world); }
+export function planPolicies(world: PolicyWorld): PolicyRuleset { return atOnce(policyPlanner()(world)); }
 
 type Selector = ReturnType<typeof labelSelector>;
 interface Known { readonly memory: Memory; readonly selectors: WeakMap<LabelSelector, Selector>; readonly keys: WeakMap<NetworkPolicyPeer, { readonly namespace: string; readonly key: string }>; readonly blocks: WeakMap<IPBlock, Block> }
 /** A range of addresses without others, which are a set of that name if they are many. */
 interface Block { readonly cidr: Cidr; readonly without: readonly string[]; readonly name: string | undefined }
 
-function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, keys, blocks }: Known): PolicyRuleset {
+function* plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, keys, blocks }: Known): Pausing<PolicyRuleset> {
   const sets = new Map<string, NamedSet>();
   const chains = new Map<string, readonly string[]>();
   const grouped = new Map<string, PolicyPod[]>();
@@ -83,14 +84,19 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
   const policiesOf = new Map<string, Readonly<NetworkPolicy>[]>();
   for (const policy of policies.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))) append(policiesOf, policy.metadata.namespace ?? "", policy);
   const ruleset = rulesetOf(sets, chains);
-  for (const [namespace, own] of policiesOf) for (const direction of ["ingress", "egress"] as const) isolate(namespace, own.filter((policy) => restricts(policy, direction)), direction);
+  for (const [namespace, own] of policiesOf) for (const direction of ["ingress", "egress"] as const) yield* isolate(namespace, own.filter((policy) => restricts(policy, direction)), direction);
   return ruleset;
 
   /** Of one namespace: its pods here that any of its policies selects. */
-  function isolate(namespace: string, own: readonly Readonly<NetworkPolicy>[], direction: Direction): void {
-    const wanted = own.map(({ spec }) => selectorOf(spec.podSelector ?? EVERYTHING));
+  function* isolate(namespace: string, own: readonly Readonly<NetworkPolicy>[], direction: Direction): Pausing<void> {
+    const wanted: Selector[] = [];
+    for (const { spec } of own) {
+      wanted.push(selectorOf(spec.podSelector ?? EVERYTHING));
+      yield;
+    }
     const selected = new Map<Readonly<NetworkPolicy>, PolicyPod[]>();
     for (const pod of podsOf.get(namespace) ?? []) {
+      yield;
       if (!pod.local || pod.ips.length === 0) continue;
       const applying = own.filter((_, i) => wanted[i]!.matches(pod.labels));
       if (applying.length === 0) continue;
@@ -103,28 +109,47 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
         ruleset.put(`self${family}`, `${ip} . ${ip}`, "");
       }
     }
-    for (const [policy, here] of selected) chains.set(nameOf(direction, "policy", namespace, policy.metadata.name), rulesOf(policy, direction, here));
+    for (const [policy, here] of selected) chains.set(nameOf(direction, "policy", namespace, policy.metadata.name), yield* rulesOf(policy, direction, here));
   }
 
-  function rulesOf(policy: Readonly<NetworkPolicy>, direction: Direction, here: readonly PolicyPod[]): string[] {
+  function* rulesOf(policy: Readonly<NetworkPolicy>, direction: Direction, here: readonly PolicyPod[]): Pausing<string[]> {
     const namespace = policy.metadata.namespace ?? "";
     const rules = direction === "ingress" ? (policy.spec.ingress ?? []).map(({ from = [], ports = [] }) => ({ peers: from, ports })) : (policy.spec.egress ?? []).map(({ to = [], ports = [] }) => ({ peers: to, ports }));
     const side = direction === "ingress" ? "saddr" : "daddr";
-    return rules.flatMap(({ peers, ports }) => {
-      const from = peers.length === 0 ? ANYTHING : peers.flatMap((peer) => matchPeer(peer, namespace, side));
-      const receivers = (): readonly (readonly PolicyPod[])[] => (direction === "ingress" ? [here] : peers.length === 0 || peers.some(({ ipBlock }) => ipBlock) ? [...podsOf.values()] : peers.map((peer) => podsOfPeer(peer, namespace))); // a range may be of pods' addresses, too
-      const at = ports.length === 0 ? ANYTHING : matchPorts(ports, receivers);
-      return from.flatMap((one) => at.filter(({ family }) => family === undefined || one.family === undefined || family === one.family).map((other) => [one.text, other.text, ALLOWED[direction]].filter((text) => text !== "").join(" ")));
-    });
+    const lines: string[] = [];
+    for (const { peers, ports } of rules) {
+      const from = peers.length === 0 ? ANYTHING : yield* matchPeers(peers, namespace, side);
+      const at = ports.length === 0 ? ANYTHING : yield* matchPorts(ports, () => (direction === "ingress" ? [here] : receivers(peers, namespace)));
+      for (const one of from) {
+        for (const other of at) if (other.family === undefined || one.family === undefined || other.family === one.family) lines.push([one.text, other.text, ALLOWED[direction]].filter((text) => text !== "").join(" "));
+        yield;
+      }
+    }
+    return lines;
+  }
+
+  /** A range may be of pods' addresses, too. */
+  function receivers(peers: readonly NetworkPolicyPeer[], namespace: string): Iterable<readonly PolicyPod[]> {
+    return peers.length === 0 || peers.some(({ ipBlock }) => ipBlock) ? podsOf.values() : peers.values().map((peer) => podsOfPeer(peer, namespace));
+  }
+
+  function* matchPeers(peers: readonly NetworkPolicyPeer[], namespace: string, side: "saddr" | "daddr"): Pausing<readonly Match[]> {
+    const found: Match[] = [];
+    for (const peer of peers) {
+      found.push(...matchPeer(peer, namespace, side));
+      yield;
+    }
+    return found;
   }
 
   function matchPeer(peer: NetworkPolicyPeer, namespace: string, side: "saddr" | "daddr"): Match[] {
     if (peer.ipBlock) return matchBlock(peer.ipBlock, side);
     const key = keyOf(peer, namespace);
+    let known: readonly PolicyPod[] | undefined;
     return ([4, 6] as const).map((family) => {
       const name = `pods${family}/${key}`;
       if (!sets.has(name)) {
-        const members = podsOfPeer(peer, namespace);
+        const members = (known ??= podsOfPeer(peer, namespace));
         sets.set(
           name,
           memory.recall(name, [members], () => ({ kind: "set", definition: `typeof ${ipOf(family)} saddr;`, elements: new Map(members.flatMap(({ ips }) => ips.filter((ip) => familyOf(ip) === family).map((ip): [string, string] => [ip, ""]))) })),
@@ -163,7 +188,7 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
     return key;
   }
 
-  function matchPorts(ports: readonly NetworkPolicyPort[], receivers: () => readonly (readonly PolicyPod[])[]): Match[] {
+  function* matchPorts(ports: readonly NetworkPolicyPort[], receivers: () => Iterable<readonly PolicyPod[]>): Pausing<readonly Match[]> {
     const numbers = new Map<string, string[]>();
     const whole = new Set<string>();
     const named = new Map<string, NetworkPolicyPort>();
@@ -175,7 +200,7 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
     }
     const plain = [...whole].map((protocol): Match => ({ text: `meta l4proto ${protocol}`, family: undefined }));
     for (const [protocol, list] of numbers) if (!whole.has(protocol)) plain.push({ text: `meta l4proto ${protocol} th dport ${listed("ports", "th dport", withoutOverlaps(list))}`, family: undefined });
-    return [...plain, ...(named.size === 0 ? [] : matchNamed([...named.values()], receivers()))];
+    return named.size === 0 ? plain : [...plain, ...(yield* matchNamed([...named.values()], receivers()))];
   }
 
   function matchBlock(block: IPBlock, side: "saddr" | "daddr"): Match[] {
@@ -195,20 +220,31 @@ function plan({ policies, namespaces, pods }: PolicyWorld, { memory, selectors, 
   }
 
   /** A name means another number on each pod: pairs of address and port. */
-  function matchNamed(ports: readonly NetworkPolicyPort[], receivers: readonly (readonly PolicyPod[])[]): Match[] {
+  function* matchNamed(ports: readonly NetworkPolicyPort[], receivers: Iterable<readonly PolicyPod[]>): Pausing<readonly Match[]> {
     const wanted = new Set(ports.map(({ port, protocol = "TCP" }) => `${protocol} ${port}`)), key = digest([...wanted]);
-    // keys that tell lists apart well enough: what a result is of is compared in any case
-    const parts = receivers.map((list) => memory.recall(`ports ${key} of ${list[0]?.namespace} ${list.length}`, list, () => elementsOf(wanted, list)));
-    return ([4, 6] as const).flatMap((family) => {
-      const found = memory.recall(`ports${family} ${key} of ${parts.length} ${parts.reduce((sum, part) => sum + part[family].length, 0)}`, parts, () => {
-        const elements = new Map(parts.flatMap((part) => part[family].map((element): [string, string] => [element, ""])));
-        return { name: `ports${family}/${digest([...elements.keys()].toSorted())}`, set: { kind: "set", definition: `typeof ${ipOf(family)} daddr . meta l4proto . th dport;`, elements } as const };
-      });
-      if (found.set.elements.size === 0) return [];
-      sets.set(found.name, found.set);
-      return [{ text: `${ipOf(family)} daddr . meta l4proto . th dport @${found.name}`, family }];
-    });
+    const parts: Readonly<Record<Family, readonly string[]>>[] = [];
+    for (const list of receivers) {
+      parts.push(memory.recall(`ports ${key} of ${list[0]?.namespace} ${list.length}`, list, () => elementsOf(wanted, list))); // keys that tell lists apart well enough: what a result is of is compared in any case
+      yield;
+    }
+    const found: Match[] = [];
+    for (const family of [4, 6] as const) {
+      const { name, set } = yield* memory.recallInPieces(`ports${family} ${key} of ${parts.length} ${parts.reduce((sum, part) => sum + part[family].length, 0)}`, parts, () => namedSet(family, parts));
+      if (set.elements.size === 0) continue;
+      sets.set(name, set);
+      found.push({ text: `${ipOf(family)} daddr . meta l4proto . th dport @${name}`, family });
+    }
+    return found;
   }
+}
+
+function* namedSet(family: Family, parts: readonly Readonly<Record<Family, readonly string[]>>[]): Pausing<{ readonly name: string; readonly set: NamedSet }> {
+  const elements = new Map<string, string>();
+  for (const part of parts) {
+    for (const element of part[family]) elements.set(element, "");
+    yield;
+  }
+  return { name: `ports${family}/${digest([...elements.keys()].toSorted())}`, set: { kind: "set", definition: `typeof ${ipOf(family)} daddr . meta l4proto . th dport;`, elements } };
 }
 
 function elementsOf(wanted: ReadonlySet<string>, pods: readonly PolicyPod[]): Readonly<Record<Family, readonly string[]>> {

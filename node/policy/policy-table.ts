@@ -1,4 +1,5 @@
 /** The table of rules in the kernel: written as a whole at first, then what differs. */
+import { type Breathe, inPieces } from "../../core/lifecycle/breather.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import { differenceText, POLICY_TABLE, type PolicyRuleset, REMOVE_TEXT, wholeText } from "./ruleset.ts";
@@ -23,13 +24,13 @@ export class PolicyTable {
     this.#applied = undefined;
   }
 
-  async apply(ruleset: PolicyRuleset, signal: AbortSignal): Promise<void> {
+  async apply(ruleset: PolicyRuleset, { breathe, signal }: { readonly breathe: Breathe; readonly signal: AbortSignal }): Promise<void> {
     const before = this.#applied;
     this.#applied = undefined; // until we know better
     this.#exists = true;
-    if (before === undefined) await this.#nft.apply(wholeText(ruleset), { signal });
+    if (before === undefined) await this.#nft.apply(await inPieces(wholeText(ruleset), breathe), { signal });
     else {
-      const { text, cleanup } = differenceText(before, ruleset);
+      const { text, cleanup } = await inPieces(differenceText(before, ruleset), breathe);
       if (text !== "") await this.#nft.apply(text, { signal });
       if (cleanup !== "") await this.#nft.apply(cleanup, { signal });
     }

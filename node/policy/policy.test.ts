@@ -6,14 +6,15 @@ import type { NetworkPolicy, NetworkPolicySpec } from "../../core/api/gen/networ
 import type { NewObject } from "../../core/api/meta/object-meta.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { NAMESPACES, NETWORK_POLICIES, PODS } from "../../core/client/resources.ts";
+import { atOnce, type Pausing } from "../../core/lifecycle/breather.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import type { Nft } from "../os/exec-nft.ts";
-import { planPolicies, type PolicyPod, type PolicyWorld } from "./plan.ts";
+import { planPolicies, type PolicyPod, policyPlanner, type PolicyWorld } from "./plan.ts";
 import { networkPolicies, noNetworkPolicies } from "./policy.ts";
-import { differenceText, wholeText } from "./ruleset.ts";
+import { differenceText, type PolicyRuleset, wholeText } from "./ruleset.ts";
 
 const pod = (ip: string, labels: Record<string, string>, rest: Partial<PolicyPod> = {}): PolicyPod => ({ namespace: "a", labels, ips: [ip], ports: [], local: true, ...rest });
 const policy = (spec: NetworkPolicySpec, name = "p"): NetworkPolicy => ({ apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name, namespace: "a" } as NetworkPolicy["metadata"], spec: { podSelector: {}, ...spec } });
@@ -24,6 +25,8 @@ const WORLD: Omit<PolicyWorld, "policies"> = {
     pod("10.0.1.1", { app: "web" }, { namespace: "b", local: false, ports: [{ name: "http", protocol: "TCP", port: 9090 }] }), pod("10.0.1.2", { app: "web" }, { local: false }),
   ],
 };
+const wholeTextOf = (ruleset: PolicyRuleset): string => atOnce(wholeText(ruleset));
+const differenceOf = (before: PolicyRuleset, after: PolicyRuleset) => atOnce(differenceText(before, after));
 const plan = (...policies: NetworkPolicy[]) => planPolicies({ ...WORLD, policies });
 const rules = (spec: NetworkPolicySpec, direction = "ingress"): readonly string[] | undefined => plan(policy(spec)).chains.get(`${direction}/policy/a/p`)?.map((rule) => rule.replace(/\/[0-9a-f]{16}/g, "/#"));
 const web = { podSelector: { matchLabels: { app: "web" } } };
@@ -71,17 +74,17 @@ test("peers: pods by their own labels and those of their namespaces; named ports
 test("a change is what differs, in an order the kernel takes", () => {
   const one = plan(policy({ ...web, ingress: [{ from: [web] }] }));
   const two = planPolicies({ ...WORLD, pods: [...WORLD.pods, pod("10.0.1.3", { app: "web" }, { local: false })], policies: [policy({ ...web, ingress: [{ from: [web] }] })] });
-  expect(differenceText(one, one)).toEqual({ text: "", cleanup: "" });
-  expect(differenceText(one, two).text.replace(/\/[0-9a-f]{16}/g, "/#")).toBe("add element inet coracle-policy pods4/# { 10.0.1.3 }\n");
-  const { text, cleanup } = differenceText(one, plan(policy({ ...web, egress: [{}], policyTypes: ["Egress"] })));
+  expect(differenceOf(one, one)).toEqual({ text: "", cleanup: "" });
+  expect(differenceOf(one, two).text.replace(/\/[0-9a-f]{16}/g, "/#")).toBe("add element inet coracle-policy pods4/# { 10.0.1.3 }\n");
+  const { text, cleanup } = differenceOf(one, plan(policy({ ...web, egress: [{}], policyTypes: ["Egress"] })));
   const order = text.split("\n").map((line) => line.split(" ").slice(0, 2).join(" ") + (/ingress\/|egress\//.exec(line)?.[0] ?? ""));
   expect(order).toEqual(["add chainegress/", "add chainegress/", "delete element", "add ruleegress/", "add ruleegress/", "add ruleegress/", "add elementegress/", "flush chainingress/", "flush chainingress/", ""]);
   expect(cleanup.split("\n").map((line) => line.split(" ").slice(0, 2).join(" "))).toEqual(["delete chain", "delete chain", "delete set", "delete set", ""]);
-  expect(wholeText(one).startsWith("add table inet coracle-policy\ndelete table inet coracle-policy\nadd table inet coracle-policy\n")).toBe(true);
+  expect(wholeTextOf(one).startsWith("add table inet coracle-policy\ndelete table inet coracle-policy\nadd table inet coracle-policy\n")).toBe(true);
 });
 
 test("what has no address that a policy could name does not pass between pods of a bridge: their link's own, and what is for all of them; they find each other nonetheless", () => {
-  const rulesOf = (chain: string): string[] => wholeText(plan(policy({}))).split("\n").filter((line) => line.startsWith(`add rule inet coracle-policy ${chain} `)).map((line) => line.replace(`add rule inet coracle-policy ${chain} `, ""));
+  const rulesOf = (chain: string): string[] => wholeTextOf(plan(policy({}))).split("\n").filter((line) => line.startsWith(`add rule inet coracle-policy ${chain} `)).map((line) => line.replace(`add rule inet coracle-policy ${chain} `, ""));
   expect(rulesOf("within-bridge")).toEqual(["ip6 saddr fe80::/10 drop", "ip6 daddr fe80::/10 drop", "fib daddr type { broadcast, multicast } drop"]);
   const forward = rulesOf("forward"), at = forward.indexOf('iifname "cni0" oifname "cni0" jump within-bridge'); // of other bridges of the machine nothing is said
   expect(forward[at - 1]).toBe("icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept");
@@ -90,7 +93,7 @@ test("what has no address that a policy could name does not pass between pods of
 
 test("what is written can be listed by the nft of Debian 12", () => {
   const ports = [{ port: 80 }, { port: 81, endPort: 90 }, { port: "http" }, { protocol: "SCTP" as const }];
-  const text = wholeText(plan(policy({ policyTypes: ["Ingress", "Egress"], ingress: [{ ports, from: [web, { ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16"] } }] }], egress: [{ ports, to: [web] }] })));
+  const text = wholeTextOf(plan(policy({ policyTypes: ["Ingress", "Egress"], ingress: [{ ports, from: [web, { ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16"] } }] }], egress: [{ ports, to: [web] }] })));
   for (const kind of ["pods4/", "ports4/", "dport {"]) expect(text).toContain(kind);
   expect(oldNftDiesOf(text)).toEqual([]);
 });
@@ -148,5 +151,20 @@ test("long lists of ports and of what is left out of a block are sets that rules
   expect(own.join().length).toBeLessThan(own.length * 200);
   const shown = [...sets].filter(([name]) => /^(except4|ports)\//.test(name)).map(([name, { definition, elements }]) => [name.split("/")[0], definition, elements.size]);
   expect(shown).toEqual([["except4", "typeof ip saddr; flags interval;", 300], ["ports", "typeof th dport; flags interval;", 300]]);
-  expect(oldNftDiesOf(wholeText(plan(policy({ ingress: [{ from, ports }] }))))).toEqual([]);
+  expect(oldNftDiesOf(wholeTextOf(plan(policy({ ingress: [{ from, ports }] }))))).toEqual([]);
+});
+
+test("a policy of thousands of peers and rules is gone through in pieces, so that others have their turn between them", () => {
+  const pieces = <T>(work: Pausing<T>): { readonly count: number; readonly value: T } => {
+    for (let count = 1; ; count++) {
+      const { done, value } = work.next();
+      if (done) return { count, value };
+    }
+  };
+  const from = Array.from({ length: 2000 }, (_, i) => ({ podSelector: { matchLabels: { [`a${i}`]: "b" } }, namespaceSelector: {} }));
+  const peers = pieces(policyPlanner()({ ...WORLD, policies: [policy({ ingress: [{ from }], egress: [{ to: from, ports: [{ port: "http" }] }] })] }));
+  expect(peers.count).toBeGreaterThan(6000);
+  expect(pieces(wholeText(peers.value)).count).toBeGreaterThan(4000);
+  expect(pieces(differenceText(plan(), peers.value)).count).toBeGreaterThan(4000);
+  expect(pieces(policyPlanner()({ ...WORLD, policies: [policy({ ingress: Array.from({ length: 2000 }, () => ({ ports: [{ port: 1 }] })) })] })).count).toBeGreaterThan(2000);
 });

@@ -13,6 +13,7 @@ import type { Informers } from "../../core/client/informer-factory.ts";
 import { NAMESPACES, NETWORK_POLICIES, PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import { type Breathe, breathers, inPieces } from "../../core/lifecycle/breather.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { Waker } from "../../core/lifecycle/waker.ts";
@@ -54,7 +55,7 @@ export function networkPolicies({ informers, nodeName, nft, onTables, clock, log
   const policies = informers.of(NETWORK_POLICIES), namespaces = informers.of(NAMESPACES);
   const pods = new PolicyPods({ nodeName, clock });
   const table = new PolicyTable({ nft, log });
-  const plan = policyPlanner();
+  const plan = policyPlanner(), breather = breathers(clock);
   const waker = new Waker(clock);
   const syncSeconds = metrics.histogram("coracle_network_policy_sync_duration_seconds", "How long it took to bring the kernel's rules up to date", SECONDS);
   let wanted = 1, done = 0; // generations: what has been asked for, what is in force
@@ -82,7 +83,13 @@ export function networkPolicies({ informers, nodeName, nft, onTables, clock, log
     const all = [...policies.list()];
     if (all.length === 0) return await table.remove(signal);
     const known = await watchPods(signal);
-    await table.apply(plan({ policies: all, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, one.metadata.labels ?? NO_LABELS])), pods: pods.all(known.list()) }), signal);
+    const slices = breather();
+    const breathe: Breathe = () => {
+      signal.throwIfAborted();
+      return slices();
+    };
+    const world = { policies: all, namespaces: new Map([...namespaces.list()].map((one) => [one.metadata.name, one.metadata.labels ?? NO_LABELS])), pods: pods.all(known.list()) };
+    await table.apply(await inPieces(plan(world), breathe), { breathe, signal });
   }
 
   async function keep(signal: AbortSignal): Promise<void> {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { NetworkPolicy } from "../../core/api/gen/networking.v1.ts";
 import { seededRandom } from "../../test/simulator/seeded.ts";
+import { atOnce } from "../../core/lifecycle/breather.ts";
 import { planPolicies, type PolicyPod, policyPlanner, type PolicyWorld } from "./plan.ts";
 import { differenceText, type PolicyRuleset } from "./ruleset.ts";
 
@@ -27,18 +28,18 @@ test("whatever changes, a planner that remembers plans what one without memory p
     return random.integer(0, 3) === 0 ? list.filter((_, i) => i !== at) : [...list.slice(0, at), make(), ...list.slice(at + random.integer(0, 2))];
   };
   const plan = policyPlanner();
-  let before = plan(world);
+  let before = atOnce(plan(world));
   for (let step = 0; step < 300; step++) {
     const what = random.integer(0, 10);
     if (what < 7) world = { ...world, pods: changed(world.pods, pod) };
     else if (what < 9) world = { ...world, policies: changed(world.policies, policy) };
     else world = { ...world, namespaces: new Map([...world.namespaces].map(([name, old]) => [name, random.integer(0, 2) === 0 ? labels() : old])) };
-    const after = plan(world), anew = planPolicies(world);
+    const after = atOnce(plan(world)), anew = planPolicies(world);
     expect(shape(after)).toEqual(shape(anew));
-    expect(differenceText(before, after)).toEqual(differenceText({ ...before, sets: new Map([...before.sets].map(([name, set]) => [name, { ...set }])) }, anew));
+    expect(atOnce(differenceText(before, after))).toEqual(atOnce(differenceText({ ...before, sets: new Map([...before.sets].map(([name, set]) => [name, { ...set }])) }, anew)));
     before = after;
   }
-  const again = plan(world);
+  const again = atOnce(plan(world));
   const peers = [...again.sets].filter(([name]) => name.includes("/"));
   expect(peers.length).toBeGreaterThan(0);
   for (const [name, set] of peers) expect(set).toBe(before.sets.get(name));

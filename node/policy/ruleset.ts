@@ -6,6 +6,7 @@
  * Packets of a connection that was allowed once are asked about again, those of its answers are not: a policy that changes ends what it no longer allows.
  * Traffic between a pod and its own node does not pass here, and is always allowed: probes, the node's DNS.
  */
+import type { Pausing } from "../../core/lifecycle/breather.ts";
 import { BRIDGE } from "../os/pod-bridge.ts";
 
 export interface NamedSet {
@@ -51,11 +52,17 @@ export function rulesetOf(sets: Map<string, NamedSet>, chains: Map<string, reado
 }
 
 /** Replaces whatever there is, in one transaction. */
-export function wholeText(ruleset: PolicyRuleset): string {
+export function* wholeText(ruleset: PolicyRuleset): Pausing<string> {
   const lines = [`add table ${AT}`, `delete table ${AT}`, `add table ${AT}`, `add chain ${AT} forward { type filter hook forward priority 0; policy accept; }`];
   for (const name of [...FRAME_CHAINS.keys(), ...ruleset.chains.keys()]) lines.push(`add chain ${AT} ${name}`);
-  for (const [name, set] of ruleset.sets) lines.push(`add ${set.kind} ${AT} ${name} { ${set.definition} }`, ...elementLines("add", name, [...set.elements]));
-  for (const [name, rules] of [...FRAME_CHAINS, ...ruleset.chains]) for (const rule of rules) lines.push(`add rule ${AT} ${name} ${rule}`);
+  for (const [name, set] of ruleset.sets) {
+    lines.push(`add ${set.kind} ${AT} ${name} { ${set.definition} }`, ...elementLines("add", name, [...set.elements]));
+    yield;
+  }
+  for (const [name, rules] of [...FRAME_CHAINS, ...ruleset.chains]) {
+    for (const rule of rules) lines.push(`add rule ${AT} ${name} ${rule}`);
+    yield;
+  }
   return text(lines);
 }
 
@@ -66,17 +73,19 @@ export interface PolicyTransaction {
 }
 
 /** The order matters to the kernel: an element may only name a chain that exists, and a chain may only go once nothing names it. */
-export function differenceText(before: PolicyRuleset, after: PolicyRuleset): PolicyTransaction {
+export function* differenceText(before: PolicyRuleset, after: PolicyRuleset): Pausing<PolicyTransaction> {
   const lines: string[] = [], late: string[] = [], cleanup: string[] = [];
   for (const name of after.chains.keys()) if (!before.chains.has(name)) lines.push(`add chain ${AT} ${name}`);
   for (const [name, set] of after.sets) {
     const old = before.sets.get(name);
     if (old === set) continue;
+    yield;
     if (!old) lines.push(`add ${set.kind} ${AT} ${name} { ${set.definition} }`);
     lines.push(...elementLines("delete", name, [...(old?.elements ?? [])].filter(([key, value]) => set.elements.get(key) !== value)));
     late.push(...elementLines("add", name, [...set.elements].filter(([key, value]) => old?.elements.get(key) !== value)));
   }
   for (const [name, rules] of after.chains) {
+    yield;
     const old = before.chains.get(name);
     if (old && old.length === rules.length && old.every((rule, i) => rule === rules[i])) continue;
     if (old) lines.push(`flush chain ${AT} ${name}`);

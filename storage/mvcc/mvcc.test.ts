@@ -390,6 +390,27 @@ test("whose disk takes writes again when it is closed is closed in order, howeve
   expect([await dump(again), again.revision - revision < 10]).toEqual([[["/leases/a", { holder: "x" }]], true]);
 });
 
+test("where all rows take what they may, none is made, those that there are can be overwritten and deleted, and there is room again once some are gone", async () => {
+  const told: string[] = [];
+  const { disk, store } = await watched({ bytesMax: 10_000, onRoom: (full) => told.push(full ? String(full.fields["reason"]) : "room") });
+  const text = "x".repeat(1000);
+  const revisions: number[] = [];
+  for (let i = 0; i < 9; i++) revisions.push(await store.put(`/${i}`, { text }, 0));
+  const refused = await failure(store.put("/9", { text }, 0));
+  expect([refused.code, refused.fields["reason"], refused.fields["bytesMax"]]).toEqual(["full", "etcdserver: mvcc: database space exceeded", 10_000]);
+  revisions[0] = await store.put("/0", { text: `${text}${text}` }, revisions[0]!); // a little more than all may have
+  expect((await failure(store.put("/1", { text: text.repeat(3) }, revisions[1]!))).code).toBe("full");
+  expect((await failure(store.put("/small", {}, 0))).code).toBe("full");
+  expect(told).toEqual(["etcdserver: mvcc: database space exceeded"]);
+  await store.close();
+
+  const { store: again } = await watched({ disk, bytesMax: 10_000 }); // it counts what it finds
+  expect((await failure(again.put("/9", { text }, 0))).code).toBe("full");
+  await again.put("/0", { text }, revisions[0]);
+  for (const i of [1, 2]) await again.delete(`/${i}`, revisions[i]!);
+  await again.put("/9", { text }, 0);
+});
+
 test("a write that met another one of its group is refused with it if the disk fails", async () => {
   const { disk, store } = await watched();
   disk.fault = () => ({ error: new StoreError("full"), landed: false });

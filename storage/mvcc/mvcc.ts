@@ -30,6 +30,7 @@ import { freezeJson } from "./freeze-json.ts";
 import { History, type HistoryLimits } from "./history.ts";
 import { listRows } from "./list.ts";
 import { load, type Loaded } from "./load.ts";
+import { Quota } from "./quota.ts";
 import { Rows } from "./rows.ts";
 import { WriteBehind, type WriteBehindOptions } from "./write-behind.ts";
 
@@ -45,6 +46,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly wasUsed?: boolean;
   /** Which rows may also be overwritten while room is short, as long as the disk takes it: few and small ones, that tell of it, or lead to room. */
   readonly urgent?: (key: string, value: Value) => boolean;
+  /** How much all rows may take together, in bytes of JSON. Creating more is refused as "full". Default: no end. */
+  readonly bytesMax?: number;
   /** Called when room becomes short, with why, and with nothing when there is enough again. */
   readonly onRoom?: (full: StoreError | undefined) => void;
   /** Called with a value that may be too large, before it is put. Throws "too-large" for one that is. */
@@ -122,6 +125,7 @@ class MvccStore implements Store {
   readonly #history: History;
   readonly #watchers: Watchers;
   readonly #behind: WriteBehind;
+  readonly #quota: Quota;
   readonly #queue: WriteRequest[] = [];
   #revision: Revision; // the newest visible one
   #head: Revision; // the newest handed out. Invariant: #revision ≤ #head
@@ -135,6 +139,7 @@ class MvccStore implements Store {
     this.#clock = options.clock;
     this.#options = options;
     this.#durable = durable;
+    this.#quota = new Quota(options.bytesMax ?? Infinity);
     this.#revision = this.#head = head;
     for (const { row, size } of loaded.rows) this.#rows.set(row, size);
     this.#history = new History(head, options);
@@ -256,7 +261,7 @@ class MvccStore implements Store {
   async #commit(group: readonly WriteRequest[]): Promise<void> {
     const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
     const noRoom = down ?? this.#durable.refusal();
-    this.#noteRoom(noRoom);
+    this.#noteRoom(noRoom ?? this.#quota.exceeded(this.#rows.bytes));
     const { first, rest } = this.#partVolatile(group, { head: this.#head });
     this.#head = this.#commitVolatile(first, this.#head);
     const drafted = draftWrites(rest, this.#draftContext(this.#head, { down, noRoom }));
@@ -279,7 +284,9 @@ class MvccStore implements Store {
       rows: this.#rows,
       head,
       isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
-      refusal: ({ key, value, kind, durable }) => {
+      refusal: ({ key, value, size, kind, durable }) => {
+        const exceeded = kind === "delete" ? undefined : this.#quota.refusal({ kind, growth: size - this.#rows.sizeOf(key), bytes: this.#rows.bytes });
+        if (exceeded) return exceeded;
         if (durable) return kind === "delete" || (kind === "overwrite" && value && hasSome(noRoom) && this.#options.urgent?.(key, value)) ? down : noRoom;
         return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
       },

@@ -23,10 +23,14 @@ interface Place {
 export class Rows {
   readonly #byKey = new Map<string, Slot>();
   readonly #chunks: Slot[][] = []; // none is empty
+  #bytes = 0; // the sum of all sizes
 
   get(key: string): Row | undefined {
     return this.#byKey.get(key)?.row;
   }
+
+  /** Of all rows together. */
+  get bytes(): number { return this.#bytes; }
 
   /** The size given with the row of `key`; 0 if there is none. */
   sizeOf(key: string): number {
@@ -35,6 +39,7 @@ export class Rows {
 
   set(row: Row, size: number): void {
     const slot = this.#byKey.get(row.key);
+    this.#bytes += size - (slot?.size ?? 0);
     if (slot) {
       slot.row = row;
       slot.size = size;
@@ -56,6 +61,7 @@ export class Rows {
   }
 
   delete(key: string): void {
+    this.#bytes -= this.sizeOf(key);
     if (!this.#byKey.delete(key)) return;
     const order = keyOrder(key);
     const { chunk, at } = this.#find((other) => order(other) >= 0);

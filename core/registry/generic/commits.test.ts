@@ -3,6 +3,7 @@ import { storeError } from "../../../storage/disk.ts";
 import { meaningOf } from "../../../storage/etcd/members.ts";
 import { MemoryDisk, memoryStore } from "../../../storage/memory.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import type { StatusError } from "../../api/meta/status-error.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import type { CacheEvent } from "./audience.ts";
@@ -69,10 +70,13 @@ test("what cannot be made ready is found out when it is answered: the write happ
   expect(await other).toBe(entry);
 });
 
-test("a disk without room is not blamed for a limit of etcd's own", () => {
-  const told = [storeError("full", { path: "/var/lib/coracle/server/db", reason: "no space left on the device" }), meaningOf({ code: 8, details: "etcdserver: mvcc: database space exceeded" } as never, "https://etcd:2379")].map((error) => (asStatus(error) as Error).message);
-  expect(told).toEqual([
-    "the server's disk is full: free some space and try again",
-    "etcdserver: mvcc: database space exceeded: compact and defragment etcd, or give it more room (--quota-backend-bytes); then: etcdctl alarm disarm",
+test("a disk without room is not blamed for a limit of the store's own, which is told in etcd's words", () => {
+  const ofEtcd = meaningOf({ code: 8, details: "etcdserver: mvcc: database space exceeded" } as never, "https://etcd:2379");
+  const ofOurs = storeError("full", { reason: "etcdserver: mvcc: database space exceeded", remedy: "delete objects that nobody needs" });
+  const told = [storeError("full", { path: "/var/lib/coracle/server/db", reason: "no space left on the device" }), ofEtcd, ofOurs].map((error) => asStatus(error) as StatusError);
+  expect(told.map(({ message, status }) => [status.code, message])).toEqual([
+    [507, "the server's disk is full: free some space and try again"],
+    [500, "etcdserver: mvcc: database space exceeded: compact and defragment etcd, or give it more room (--quota-backend-bytes); then: etcdctl alarm disarm"],
+    [500, "etcdserver: mvcc: database space exceeded: delete objects that nobody needs"],
   ]);
 });

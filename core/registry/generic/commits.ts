@@ -128,7 +128,7 @@ export class Commits {
 /** What a failing store means to a client. */
 export function asStatus(error: unknown): unknown {
   if (!(error instanceof StoreError)) return error;
-  if (error.code === "full") return statusError({ code: 507, reason: "", message: fullText(error), cause: error });
+  if (error.code === "full") return fullStatus(error);
   if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
   if (error.code === "key-away") return internalError(new Error(String(error.fields["reason"]), { cause: error }));
@@ -136,9 +136,11 @@ export function asStatus(error: unknown): unknown {
   return error;
 }
 
-/** etcd has a limit of its own, however much room there is on its disk. */
-function fullText({ fields: { endpoint, reason, remedy } }: StoreError): string {
-  return endpoint === undefined ? "the server's disk is full: free some space and try again" : `${String(reason)}: ${String(remedy)}`;
+/** A store may have a limit of its own, however much room there is on its disk: then in etcd's words, as upstream, and what to do. */
+function fullStatus(error: StoreError): StatusError {
+  const { reason, remedy } = error.fields;
+  return String(reason).endsWith("database space exceeded") ? statusError({ code: 500, reason: "", message: `${String(reason)}: ${String(remedy)}`, cause: error })
+    : statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
 }
 
 /** Whether the store refused what was too large for it. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/rest.go isTooLargeError */

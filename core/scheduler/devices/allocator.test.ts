@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Node } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, Device, DeviceClass, DeviceClaim, ResourceClaim, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
+import { atOnce } from "../../lifecycle/breather.ts";
 import { node, stored } from "../../../test/scheduling-cluster.ts";
 import { compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import { Allocated } from "./allocated.ts";
@@ -31,14 +32,14 @@ function allocated(devices: object, slices: readonly ResourceSlice[], { taken = 
   for (const one of taken) state.add(one);
   const wanted = claim(devices);
   let looks = 0;
-  const found = allocate([wanted], on, poolsFor(on, slices), {
+  const found = atOnce(allocate([wanted], on, poolsFor(on, slices), {
     allocated: state, classOf: (name) => classes[name], isLate: () => ++looks > 100, selected: new Selected(), listAttributes,
     selector(expression) {
       const compiled = compileDeviceSelector(expression, deviceEnvironment(listAttributes));
       if ("problem" in compiled) throw new Error(compiled.problem);
       return compiled;
     },
-  });
+  }));
   return found === undefined || found === "late" ? found : allocationResult(wanted, found[0]!, { node: on.metadata.name, uuid: () => "share" });
 }
 

@@ -2,6 +2,8 @@
  * Finds devices on a node for all claims of a pod: one claim after the other, one request after the other, one device after the other, going back
  * when it leads nowhere. The first complete solution is taken. No I/O.
  *
+ * What is asked for decides how long that takes: between pieces of it others may have their turn.
+ *
  * A search that cannot be carried out (a selector that fails, a class that is gone) throws AllocationError: no node would do better.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/dynamic-resource-allocation/structured/internal/incubating/allocator_incubating.go
@@ -13,6 +15,7 @@ import { asDouble } from "../../api/meta/go-integer.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, subQuantity } from "../../api/meta/quantity.ts";
 import type { CompiledSelector } from "../../cel/device-selector.ts";
+import type { Pausing } from "../../lifecycle/breather.ts";
 import { addTo, type Allocated, type DeviceId } from "./allocated.ts";
 import { consumedBy, fits } from "./capacity.ts";
 import { type Constraint, constraintOf } from "./constraints.ts";
@@ -71,7 +74,7 @@ export interface AllocatorDeps {
 }
 
 /** The devices of each claim in turn. undefined: there are none on this node. "late": it took too long. */
-export function allocate(claims: readonly Readonly<ResourceClaim>[], node: Readonly<Node>, pools: readonly Pool[], deps: AllocatorDeps): readonly (readonly Found[])[] | "late" | undefined {
+export function allocate(claims: readonly Readonly<ResourceClaim>[], node: Readonly<Node>, pools: readonly Pool[], deps: AllocatorDeps): Pausing<readonly (readonly Found[])[] | "late" | undefined> {
   return new Search(claims, node, pools, deps).run();
 }
 
@@ -86,7 +89,7 @@ class Search {
   readonly #pools: readonly Pool[];
   readonly #deps: AllocatorDeps;
   /** For each claim and request its alternatives; one that is no choice has one. */
-  readonly #wanted: readonly (readonly (readonly Wanted[])[])[];
+  readonly #wanted: (readonly (readonly Wanted[])[])[] = [];
   readonly #constraints: readonly (readonly Constraint[])[];
   readonly #found: Found[][];
   /** By device, the claims that are to have it. */
@@ -108,28 +111,38 @@ class Search {
       return made;
     }));
     this.#found = claims.map(() => []);
-    this.#wanted = claims.map((claim) => (claim.spec.devices?.requests ?? []).map((request) => this.#read(claim, request)));
-    for (const [i, requests] of this.#wanted.entries()) {
-      const least = requests.reduce((sum, alternatives) => sum + Math.min(...alternatives.map(({ count }) => count)), 0);
-      if (least > RESULTS_MAX) throw new AllocationError(`claim ${keyOf(claims[i]!)}: number of requested devices ${least} exceeds the claim limit of ${RESULTS_MAX}`);
-    }
   }
 
-  run(): readonly (readonly Found[])[] | "late" | undefined {
+  *run(): Pausing<readonly (readonly Found[])[] | "late" | undefined> {
     try {
-      return this.#claim(0) === true ? this.#found : undefined;
+      yield* this.#readAll();
+      return (yield* this.#claim(0)) === true ? this.#found : undefined;
     } catch (error) {
       if (error instanceof Late) return "late";
       throw error;
     }
   }
 
-  #read(claim: Readonly<ResourceClaim>, request: DeviceRequest): readonly Wanted[] {
-    if (request.exactly) return [this.#wantedOf(claim, request.name, request.exactly)];
-    return (request.firstAvailable ?? []).map((alternative) => this.#wantedOf(claim, `${request.name}/${alternative.name}`, alternative));
+  *#readAll(): Pausing<void> {
+    for (const claim of this.#claims) {
+      const requests: (readonly Wanted[])[] = [];
+      for (const request of claim.spec.devices?.requests ?? []) requests.push(yield* this.#read(claim, request));
+      this.#wanted.push(requests);
+    }
+    for (const [i, requests] of this.#wanted.entries()) {
+      const least = requests.reduce((sum, alternatives) => sum + Math.min(...alternatives.map(({ count }) => count)), 0);
+      if (least > RESULTS_MAX) throw new AllocationError(`claim ${keyOf(this.#claims[i]!)}: number of requested devices ${least} exceeds the claim limit of ${RESULTS_MAX}`);
+    }
   }
 
-  #wantedOf(claim: Readonly<ResourceClaim>, name: string, request: ExactDeviceRequest | DeviceSubRequest): Wanted {
+  *#read(claim: Readonly<ResourceClaim>, request: DeviceRequest): Pausing<readonly Wanted[]> {
+    if (request.exactly) return [yield* this.#wantedOf(claim, request.name, request.exactly)];
+    const alternatives: Wanted[] = [];
+    for (const alternative of request.firstAvailable ?? []) alternatives.push(yield* this.#wantedOf(claim, `${request.name}/${alternative.name}`, alternative));
+    return alternatives;
+  }
+
+  *#wantedOf(claim: Readonly<ResourceClaim>, name: string, request: ExactDeviceRequest | DeviceSubRequest): Pausing<Wanted> {
     const said = `claim ${keyOf(claim)}, request ${name.split("/").at(-1)}`;
     const deviceClass = this.#deps.classOf(request.deviceClassName);
     if (!deviceClass) throw new AllocationError(`${said}: could not retrieve device class ${request.deviceClassName}: deviceclass.resource.k8s.io "${request.deviceClassName}" not found`);
@@ -139,7 +152,8 @@ class Search {
     if (allocationMode !== "All") throw new AllocationError(`${said}: unsupported count mode ${allocationMode}`);
     const unusable = this.#pools.find(({ state }) => state !== "usable");
     if (unusable) throw new AllocationError(`${said}: asks for all devices, but resource pool ${unusable.driver}/${unusable.name} is currently ${unusable.state === "incomplete" ? "being updated" : "invalid"}`);
-    const all = [...this.#candidates()].filter((candidate) => this.#isSelected(candidate, wanted, claim) && this.#consumed(candidate, wanted) !== undefined);
+    const all: Candidate[] = [];
+    for (const candidate of this.#candidates()) if ((yield* this.#isSelected(candidate, wanted, claim)) && this.#consumed(candidate, wanted) !== undefined) all.push(candidate);
     return { ...wanted, all, count: all.length };
   }
 
@@ -148,43 +162,43 @@ class Search {
       for (const { device, slice, id } of pool.devices) yield { device, slice, pool, id };
   }
 
-  #claim(at: number): Outcome {
-    return at >= this.#claims.length || this.#request(at, 0);
+  *#claim(at: number): Pausing<Outcome> {
+    return at >= this.#claims.length || (yield* this.#request(at, 0));
   }
 
-  #request(claim: number, at: number): Outcome {
+  *#request(claim: number, at: number): Pausing<Outcome> {
     const requests = this.#wanted[claim]!;
-    if (at >= requests.length) return this.#claim(claim + 1) === true; // the next claim may have alternatives that want less of other devices
+    if (at >= requests.length) return (yield* this.#claim(claim + 1)) === true; // the next claim may have alternatives that want less of other devices
     const outcomes: Outcome[] = [];
     for (const wanted of requests[at]!) {
-      const outcome = this.#alternative(claim, at, wanted);
+      const outcome = yield* this.#alternative(claim, at, wanted);
       if (outcome === true) return true;
       outcomes.push(outcome);
     }
     return outcomes.every((outcome) => outcome === "too many") ? "too many" : false;
   }
 
-  #alternative(claim: number, at: number, wanted: Wanted): Outcome {
+  *#alternative(claim: number, at: number, wanted: Wanted): Pausing<Outcome> {
     if (wanted.all && wanted.count === 0) return false;
     if (this.#found[claim]!.length + wanted.count > RESULTS_MAX) return "too many";
-    const next = (): Outcome => this.#request(claim, at + 1);
-    return wanted.all ? this.#each(claim, wanted, wanted.all, 0, next) : this.#some(claim, wanted, [...this.#candidates()], { from: 0, missing: wanted.count }, next);
+    const next = (): Pausing<Outcome> => this.#request(claim, at + 1);
+    return yield* wanted.all ? this.#each(claim, wanted, wanted.all, 0, next) : this.#some(claim, wanted, [...this.#candidates()], { from: 0, missing: wanted.count }, next);
   }
 
   /** Every one of `all`. */
-  #each(claim: number, wanted: Wanted, all: readonly Candidate[], at: number, next: () => Outcome): Outcome {
-    if (at >= all.length) return next();
-    return this.#with(claim, wanted, all[at]!, () => this.#each(claim, wanted, all, at + 1, next));
+  *#each(claim: number, wanted: Wanted, all: readonly Candidate[], at: number, next: () => Pausing<Outcome>): Pausing<Outcome> {
+    if (at >= all.length) return yield* next();
+    return yield* this.#with(claim, wanted, all[at]!, () => this.#each(claim, wanted, all, at + 1, next));
   }
 
   /** `missing` of the candidates from `from` on: no two searches try the same ones in another order. */
-  #some(claim: number, wanted: Wanted, candidates: readonly Candidate[], { from, missing }: { readonly from: number; readonly missing: number }, next: () => Outcome): Outcome {
-    if (missing === 0) return next();
+  *#some(claim: number, wanted: Wanted, candidates: readonly Candidate[], { from, missing }: { readonly from: number; readonly missing: number }, next: () => Pausing<Outcome>): Pausing<Outcome> {
+    if (missing === 0) return yield* next();
     for (let at = from; at < candidates.length; at++) {
       const candidate = candidates[at]!;
       if (this.#isHeld(claim, wanted, candidate)) continue; // whatever a selector would say of it
-      if (!this.#isSelected(candidate, wanted, this.#claims[claim]!)) continue;
-      const outcome = this.#with(claim, wanted, candidate, () => this.#some(claim, wanted, candidates, { from: at + 1, missing: missing - 1 }, next));
+      if (!(yield* this.#isSelected(candidate, wanted, this.#claims[claim]!))) continue;
+      const outcome = yield* this.#with(claim, wanted, candidate, () => this.#some(claim, wanted, candidates, { from: at + 1, missing: missing - 1 }, next));
       if (outcome !== false) return outcome;
     }
     return false;
@@ -197,8 +211,8 @@ class Search {
   }
 
   /** Takes the device if it can be had, and gives it back if `then` comes to nothing. */
-  #with(claim: number, wanted: Wanted, candidate: Candidate, then: () => Outcome): Outcome {
-    if (++this.#steps % STEPS_PER_LOOK === 0 && this.#deps.isLate()) throw new Late();
+  *#with(claim: number, wanted: Wanted, candidate: Candidate, then: () => Pausing<Outcome>): Pausing<Outcome> {
+    if (++this.#steps % STEPS_PER_LOOK === 0) yield* this.#look();
     const { device, pool, id } = candidate;
     const shared = device.allowMultipleAllocations === true;
     if (this.#isHeld(claim, wanted, candidate)) return false;
@@ -222,7 +236,7 @@ class Search {
     if (shared) this.#sharing.set(id, [...(this.#sharing.get(id) ?? []), consumed]);
     else this.#taken.set(id, new Set([...(this.#taken.get(id) ?? []), claim]));
     this.#found[claim]!.push({ ...candidate, request: wanted, consumed: shared ? consumed : undefined });
-    const outcome = then();
+    const outcome = yield* then();
     if (outcome === true) return true;
     this.#found[claim]!.pop();
     if (shared) this.#sharing.set(id, this.#sharing.get(id)!.slice(0, -1));
@@ -237,21 +251,31 @@ class Search {
     return consumed && fits(consumed, device, [this.#deps.allocated.shared.get(id), ...(this.#sharing.get(id) ?? [])]) ? consumed : undefined;
   }
 
-  #isSelected(candidate: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): boolean {
+  *#look(): Pausing<void> {
+    if (this.#deps.isLate()) throw new Late();
+    yield;
+  }
+
+  *#isSelected(candidate: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): Pausing<boolean> {
     const { device, slice } = candidate;
     let known = this.#selected.get(wanted);
     if (!known) this.#selected.set(wanted, (known = this.#deps.selected.by(wanted)));
     let selected = known.get(device);
-    if (selected === undefined) known.set(device, (selected = this.#select(candidate, wanted, claim)));
+    if (selected === undefined) {
+      known.set(device, (selected = yield* this.#select(candidate, wanted, claim)));
+      yield* this.#look();
+    }
     return selected && (slice.spec.perDeviceNodeSelection !== true || reaches(device, this.#node));
   }
 
-  #select({ device, pool: { driver } }: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): boolean {
+  /** Each of dozens of selectors may take milliseconds. */
+  *#select({ device, pool: { driver } }: Candidate, wanted: Wanted, claim: Readonly<ResourceClaim>): Pausing<boolean> {
     const { allowMultipleAllocations, attributes, capacity } = device;
     const sources = [[`class ${wanted.class.metadata.name}`, wanted.class.spec.selectors ?? []], [`claim ${keyOf(claim)}`, wanted.selectors ?? []]] as const;
     for (const [whose, selectors] of sources)
       for (const [i, { cel }] of selectors.entries()) {
         const selector = attempt(() => this.#deps.selector(cel?.expression ?? ""), `${whose}: selector #${i}: CEL compile error`);
+        if (i > 0) yield;
         if (!attempt(() => selector.matches({ driver, allowMultipleAllocations, attributes, capacity }), `${whose}: selector #${i}: CEL runtime error`)) return false;
       }
     return true;

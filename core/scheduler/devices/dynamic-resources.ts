@@ -7,7 +7,7 @@ import { type Filter, type Score, toHighest } from "../plugin.ts";
 import { unresolvable } from "../rejection.ts";
 import { podClaimsOf } from "./claims.ts";
 import { isExtendedResource } from "./extended-resources.ts";
-import { deviceNeeds, DevicePlan, type DeviceTimeouts } from "./plan.ts";
+import { deviceNeeds, DevicePlan, type DeviceTimeouts, Unfinished } from "./plan.ts";
 
 /** Source: DynamicResourcesBindingTimeoutDefault, DynamicResourcesFilterTimeoutDefault */
 const TIMEOUTS: DeviceTimeouts = { bindingTimeoutMs: 600_000, filterTimeoutMs: 10_000 };
@@ -38,7 +38,9 @@ export function dynamicResources(timeouts = TIMEOUTS): Filter {
           try {
             const here = plan.on(node);
             return "reason" in here ? unresolvable(here.reason) : undefined;
-          } catch (error) { // no node can take the pod: the attempt fails with why
+          } catch (error) {
+            if (error instanceof Unfinished) throw error;
+            // no node can take the pod: the attempt fails with why
             throw new Error(`running "DynamicResources" filter plugin: ${errorText(error)}`, { cause: error });
           }
         },

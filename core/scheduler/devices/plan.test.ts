@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { candidate, node, pod, schedulingCluster, stored } from "../../../test/scheduling-cluster.ts";
 import type { CompiledSelector } from "../../cel/device-selector.ts";
+import { atOnce } from "../../lifecycle/breather.ts";
 import { ClaimBinder } from "./claim-binder.ts";
 import { devicePlan, dynamicResources } from "./dynamic-resources.ts";
-import type { DevicePlan } from "./plan.ts";
+import { type DevicePlan, Unfinished } from "./plan.ts";
 import { type Pool, poolsFor } from "./pools.ts";
 
 const AT = "2026-01-01T00:00:00Z";
@@ -145,4 +146,26 @@ test("a pool is the same for all nodes only where all of its slices are", () => 
   const [one, other] = ["n1", "n2"].map((name) => poolsFor(node(name), slices, known)) as [Pool[], Pool[]];
   expect(one[0]).toBe(other[0]);
   expect([one, other].map((pools) => pools.map(({ devices }) => devices.map(({ id }) => id).join(" ")))).toEqual([["d/a/a1 d/a/a2", "d/b/b1 d/b/b2"], ["d/a/a1 d/a/a2", "d/b/b1"]]);
+});
+
+test("what takes long to find out is left unfinished where whoever asks can go on with it, and has its answer then", () => {
+  const devices = Array.from({ length: 5 }, (_, i) => ({ name: `d${i}`, attributes: { "d/numa": { int: 0 } } }));
+  const slice = stored("resource.k8s.io/v1", "ResourceSlice", "s", { spec: { driver: "d", nodeName: "a", pool: { name: "p", generation: 1, resourceSliceCount: 1 }, devices } });
+  const six = claim(undefined, { devices: { requests: Array.from({ length: 6 }, (_, i) => ({ name: `r${i}`, exactly: { deviceClassName: "gpu" } })), constraints: [{ matchAttribute: "d/numa" }] } });
+  let uptimeMs = 0;
+  const cluster = { ...schedulingCluster({ nodes: [node("a")], objects: [...classes, six, slice] }), clocks: { nowMs: () => 0, uptimeMs: () => uptimeMs++ } };
+  const plan = devicePlan(candidate(using), cluster) as DevicePlan;
+  plan.mayPause = true;
+  const { node: here } = cluster.nodes()[0]!;
+  let left: unknown;
+  try {
+    plan.on(here);
+  } catch (error) {
+    left = error;
+  }
+  expect(left).toBeInstanceOf(Unfinished);
+  atOnce((left as Unfinished).rest);
+  expect(plan.on(here)).toEqual({ reason: "cannot allocate all claims" });
+  const unasked = devicePlan(candidate(using), cluster) as DevicePlan; // nobody goes on with it
+  expect(unasked.on(here)).toEqual({ reason: "cannot allocate all claims" });
 });

@@ -7,6 +7,7 @@
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
+import { atOnce, type Pausing } from "../../lifecycle/breather.ts";
 import type { Candidate } from "../candidate.ts";
 import { matchesNodeSelector } from "../node-selector.ts";
 import { allocate, type Found, Selected } from "./allocator.ts";
@@ -33,7 +34,24 @@ export interface DeviceTimeouts {
 
 export interface Clocks { readonly nowMs: () => number; readonly uptimeMs: () => number }
 
+/** How long is thought about a node without letting others run. */
+const THOUGHT_MS = 10;
+
+/** Thrown where there is more to think about than others should wait for: once `rest` has been gone through, the same question has its answer. */
+export class Unfinished extends Error {
+  override readonly name = "Unfinished";
+  readonly rest: Pausing<void>;
+  constructor(rest: Pausing<void>) {
+    super("there is more to think about");
+    this.rest = rest;
+  }
+}
+
+type Thought = NodeDevices | { readonly reason: string };
+
 export class DevicePlan {
+  /** Whoever asks goes on with what is unfinished. */
+  mayPause = false;
   readonly claims: readonly Readonly<ResourceClaim>[];
   readonly toAllocate: readonly Readonly<ResourceClaim>[];
   /** Allocated claims that keep the pod from a node: without them it might fit. */
@@ -45,7 +63,7 @@ export class DevicePlan {
   readonly #devices: Devices;
   readonly #clocks: Clocks;
   readonly #timeouts: DeviceTimeouts;
-  readonly #byNode = new Map<string, NodeDevices | { readonly reason: string }>();
+  readonly #byNode = new Map<string, { readonly thought: Thought } | { readonly error: unknown }>();
   readonly #everyNodes = new Map<Readonly<ResourceSlice>, Pool>();
   readonly #selected = new Selected();
   #slices: SlicesByNode | undefined;
@@ -63,11 +81,30 @@ export class DevicePlan {
   }
 
   /** What there is for the pod on `node`, or why not. Throws what makes the claims themselves impossible. */
-  on(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
+  on(node: Readonly<Node>): Thought {
     const { name } = node.metadata;
     let known = this.#byNode.get(name);
-    if (!known) this.#byNode.set(name, (known = this.#think(node)));
-    return known;
+    if (!known) {
+      const thinking = this.#noted(node);
+      if (this.mayPause) this.#begin(thinking);
+      else atOnce(thinking);
+      known = this.#byNode.get(name)!;
+    }
+    if ("error" in known) throw known.error;
+    return known.thought;
+  }
+
+  #begin(thinking: Pausing<void>): void {
+    const endMs = this.#clocks.uptimeMs() + THOUGHT_MS;
+    while (!thinking.next().done) if (this.#clocks.uptimeMs() >= endMs) throw new Unfinished(thinking);
+  }
+
+  *#noted(node: Readonly<Node>): Pausing<void> {
+    try {
+      this.#byNode.set(node.metadata.name, { thought: yield* this.#think(node) });
+    } catch (error) {
+      this.#byNode.set(node.metadata.name, { error });
+    }
   }
 
   /** How early the alternatives are that were taken. */
@@ -85,16 +122,16 @@ export class DevicePlan {
   }
 
   /** Claims that are allocated elsewhere are only known to be in the way where the others can be had. */
-  #think(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
+  *#think(node: Readonly<Node>): Pausing<Thought> {
     if (this.stale) return { reason: "cannot schedule extended resource claim" };
-    const here = this.#allocate(node);
+    const here = yield* this.#allocate(node);
     if ("reason" in here) return here;
     const away = this.claims.filter((claim) => this.#isOutOfReach(claim, node));
     for (const claim of away) this.unavailable.add(claim);
     return away.length > 0 ? { reason: "resourceclaim not available on the node" } : here;
   }
 
-  #allocate(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
+  *#allocate(node: Readonly<Node>): Pausing<Thought> {
     const needed = neededOn(node, this.#resources);
     const extended = needed.length > 0 ? extendedClaim(this.#pod, needed, { uid: `extended-resources of ${this.#pod.metadata.uid}`, classOf: (name) => this.#devices.classBehind(name) }) : undefined;
     const wanted = extended ? [...this.toAllocate, extended.claim] : this.toAllocate;
@@ -103,7 +140,7 @@ export class DevicePlan {
     const endMs = filterTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#clocks.uptimeMs() + filterTimeoutMs;
     this.#slices ??= new SlicesByNode(this.#devices.slices());
     const pools = poolsFor(node, this.#slices.for(node.metadata.name), this.#everyNodes);
-    const found = allocate(wanted, node, pools, {
+    const found = yield* allocate(wanted, node, pools, {
       allocated: (this.#allocated ??= this.#devices.allocated()),
       classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression), selected: this.#selected,
       isLate: () => this.#clocks.uptimeMs() > endMs, listAttributes: this.#devices.listAttributes,

@@ -59,3 +59,16 @@ test("read anew each time, nothing is watched, and a change is seen by who asks 
   await change("2");
   expect([(await objects.configMap("n", "map")).data, changed, asked]).toEqual([{ a: "2" }, [], ["get map", "get map"]]);
 });
+
+test("of a pod that names thousands of objects some are watched, those of volumes first, and the others are read each time", async () => {
+  using held = await scene({ readsAnew: false });
+  const { objects, asked } = held;
+  const many = { ...pod("many"), spec: { containers: [{ name: "c", image: "i", envFrom: [...Array.from({ length: 5000 }, (_, i) => ({ configMapRef: { name: `none-${i}`, optional: true } })), { configMapRef: { name: "late" } }] }], volumes: [{ name: "v", configMap: { name: "volume" } }] } } as unknown as Pod;
+  objects.retain(many);
+  objects.retain(many);
+  await eventually("the volume's is watched", async () => asked.filter((one) => one === "watch configmaps").length === 51); // and the map of the others
+  await expect(objects.configMap("n", "volume")).rejects.toThrow('configmap "volume" not found');
+  expect(asked).not.toContain("get volume");
+  for (let i = 0; i < 2; i++) await expect(objects.configMap("n", "late")).rejects.toThrow("not found");
+  expect(asked.filter((one) => one === "get late")).toHaveLength(2);
+});

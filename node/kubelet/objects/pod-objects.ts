@@ -1,6 +1,6 @@
 /**
  * The ConfigMaps and Secrets that the pods of this node name, each watched by itself: a node may not list those of others. A watch lives as
- * long as some pod needs its object; what is immutable is read once. With configMapAndSecretChangeDetectionStrategy Get all are read each time instead.
+ * long as some pod needs its object; what is immutable is read once. Of a pod that names very many those that are too many are read each time. With configMapAndSecretChangeDetectionStrategy Get all are read each time instead.
  *
  * Source: kubernetes v1.36 pkg/kubelet/util/manager/watch_based_manager.go, pkg/kubelet/{secret,configmap} simple managers (semantics)
  */
@@ -24,6 +24,8 @@ interface Entry {
   readonly known: PromiseWithResolvers<void>;
 }
 
+/** Of one pod, volumes first. A watch takes some 20 kB of the server and of the node, and a pod has room for the names of thirty thousand objects that need not be there. */
+const WATCHED_MAX = 50;
 const RETRY_MS = 1_000;
 /** A pod that starts does not wait longer for a watch; it asks by itself and sees the error. */
 const FIRST_ANSWER_MS = 5_000;
@@ -99,8 +101,11 @@ export function podObjects({ client, clock, log, signal, readsAnew, onChange }: 
     retain(pod) {
       if (readsAnew) return;
       const namespace = pod.metadata.namespace ?? "";
+      const watched = new Set<string>();
       for (const [kind, name] of namedObjects(pod)) {
         const key = keyOf(kind, namespace, name);
+        if (watched.size >= WATCHED_MAX && !watched.has(key)) continue;
+        watched.add(key);
         const before = entries.get(key);
         if (before) {
           before.pods.add(pod.metadata.uid);
@@ -124,14 +129,15 @@ function keyOf(kind: Kind, namespace: string, name: string): string {
 }
 
 function namedObjects({ spec }: Pod): (readonly [Kind, string])[] {
-  const names: [Kind, string | undefined][] = (spec.imagePullSecrets ?? []).map(({ name }) => ["secret", name]);
-  for (const { container } of allContainers(spec)) {
-    for (const { configMapRef, secretRef } of container.envFrom ?? []) names.push(["configMap", configMapRef?.name], ["secret", secretRef?.name]);
-    for (const { valueFrom } of container.env ?? []) names.push(["configMap", valueFrom?.configMapKeyRef?.name], ["secret", valueFrom?.secretKeyRef?.name]);
-  }
+  const names: [Kind, string | undefined][] = [];
   for (const { configMap, secret, projected } of spec.volumes ?? []) {
     names.push(["configMap", configMap?.name], ["secret", secret?.secretName]);
     for (const source of projected?.sources ?? []) names.push(["configMap", source.configMap?.name], ["secret", source.secret?.name]);
+  }
+  for (const { name } of spec.imagePullSecrets ?? []) names.push(["secret", name]);
+  for (const { container } of allContainers(spec)) {
+    for (const { configMapRef, secretRef } of container.envFrom ?? []) names.push(["configMap", configMapRef?.name], ["secret", secretRef?.name]);
+    for (const { valueFrom } of container.env ?? []) names.push(["configMap", valueFrom?.configMapKeyRef?.name], ["secret", valueFrom?.secretKeyRef?.name]);
   }
   return names.flatMap(([kind, name]) => (name ? [[kind, name] as const] : []));
 }

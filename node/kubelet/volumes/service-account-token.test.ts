@@ -57,3 +57,23 @@ test("a server that started in 1970 and is told the time gives new tokens at the
   setBy = 0; // and back: what it gave meanwhile holds for longer only
   expect([await at(240), await at(3_050)]).toEqual(["t2", "t3"]);
 });
+
+test("of thousands of tokens of one pod a few are asked for at a time, others have their turn between them, and other pods do not wait", async () => {
+  let underWay = 0, most = 0, turns = 0, over = false;
+  const client = { resource: () => ({ createSubresource: async (_name: object, _of: string, { spec }: { spec: { boundObjectRef: { uid: string } } }) => {
+    most = Math.max(most, ++underWay);
+    await Promise.resolve();
+    underWay--;
+    return { spec: { ...spec, expirationSeconds: 3600 }, status: { token: spec.boundObjectRef.uid, expirationTimestamp: new Date(Date.now() + 3_600_000).toISOString() } };
+  } }) } as unknown as Client;
+  const tokens = tokenSource({ client, clock: systemClock, random: systemRandom, log: silentLog, signal: new AbortController().signal });
+  const count = (): void => { turns++; if (!over) setImmediate(count); };
+  setImmediate(count);
+  const many = Promise.all(Array.from({ length: 2000 }, (_, i) => tokens.token(pod, { path: "", audience: `a${i}` })));
+  expect(await tokens.token({ ...pod, metadata: { ...pod.metadata, uid: "other" } }, { path: "" })).toBe("other");
+  expect(turns).toBeLessThan(10);
+  expect(new Set(await many)).toEqual(new Set(["u"]));
+  over = true;
+  expect(most).toBeLessThan(6);
+  expect(turns).toBeGreaterThan(400);
+});

@@ -8,6 +8,7 @@ import type { Pod, ServiceAccountTokenProjection } from "../../../core/api/gen/c
 import type { Client } from "../../../core/client/client.ts";
 import { SERVICE_ACCOUNTS } from "../../../core/client/resources.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { Places } from "../../../core/lifecycle/places.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
 
@@ -15,6 +16,8 @@ const LIFE_SECONDS_DEFAULT = 3600;
 const AGE_MS_MAX = 24 * 3600 * 1000;
 const LIFE_LEFT_FRACTION = 0.2;
 const JITTER_MS = 10_000;
+/** Asked for at the same time for one pod, which has room for ten thousand: each is signed where everybody else is answered, too. */
+const AT_ONCE_MAX = 4;
 
 /**
  * Renewed by the clock, which is right after a restart, or by its age, which is right where the clock is behind the server's; by that alone where the clock is so far ahead that it was due when it came.
@@ -42,6 +45,21 @@ interface Deps {
 export function tokenSource({ client, clock, serverMs = () => undefined, random, log, signal }: Deps): TokenSource {
   const held = new Map<string, Map<string, Held>>(); // by pod uid, then by what was asked for
 
+  const turns = new Map<string, Places>(); // by pod uid
+
+  /** In its turn, after which others have theirs. */
+  async function requestInTurn(pod: Pod, projection: ServiceAccountTokenProjection, known: () => Held | undefined): Promise<Held> {
+    const { uid } = pod.metadata;
+    const places = turns.get(uid) ?? new Places(AT_ONCE_MAX);
+    turns.set(uid, places);
+    await places.take(signal);
+    try {
+      return known() ?? await request(pod, projection);
+    } finally {
+      setImmediate(() => places.give());
+    }
+  }
+
   async function request({ metadata, spec }: Pod, { audience, expirationSeconds = LIFE_SECONDS_DEFAULT }: ServiceAccountTokenProjection): Promise<Held> {
     const body = {
       apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {},
@@ -68,7 +86,10 @@ export function tokenSource({ client, clock, serverMs = () => undefined, random,
     const old = held.get(uid)?.get(key);
     if (old && isFresh(old)) return old;
     try {
-      const fresh = await request(pod, projection);
+      const fresh = await requestInTurn(pod, projection, () => {
+        const now = held.get(uid)?.get(key);
+        return now && isFresh(now) ? now : undefined;
+      });
       const ofPod = held.get(uid) ?? new Map<string, Held>();
       held.set(uid, ofPod.set(key, fresh));
       return fresh;
@@ -84,6 +105,9 @@ export function tokenSource({ client, clock, serverMs = () => undefined, random,
   return {
     held: current,
     token: async (pod, projection) => (await current(pod, projection)).token,
-    forget: (podUid) => void held.delete(podUid),
+    forget(podUid) {
+      held.delete(podUid);
+      turns.delete(podUid);
+    },
   };
 }

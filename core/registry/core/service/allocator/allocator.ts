@@ -64,7 +64,7 @@ export class ServiceAllocator {
 
   /** Mutates `next`. Throws a StatusError for what cannot be had. A dry run takes nothing: it gets numbers that stand for those it would get, and is told of ports that are taken. */
   allocate(next: Service, old: Readonly<Service> | undefined, { dryRun = false }: { readonly dryRun?: boolean } = {}): ServiceAllocation {
-    const taken = new Taken(dryRun);
+    const taken = new Taken({ dryRun, portsInUse: () => this.#portsInUse() });
     try {
       initFamilies(next, old, this.#families);
       this.#allocateAddresses(next, old, taken);
@@ -83,7 +83,10 @@ export class ServiceAllocator {
         const family = this.#familyOf(pool);
         return family ? [formatAddress({ family, value })] : [];
       }),
-      isFree: () => values.every(({ pool, value }) => !this.#inUse(pool).has(value)),
+      isFree: () => [...Map.groupBy(values, ({ pool }) => pool)].every(([pool, own]) => {
+        const inUse = this.#inUse(pool);
+        return own.every(({ value }) => !inUse.has(value));
+      }),
     };
   }
 
@@ -227,12 +230,12 @@ export class ServiceAllocator {
     const value = BigInt(port);
     const { first, last } = this.#options.nodePortRange;
     if (taken.dryRun) {
-      if (taken.has(this.#ports, value, true) || this.#ports.isTaken(value, this.#portsInUse())) return "provided port is already allocated";
+      if (taken.has(this.#ports, value, true) || this.#ports.isTaken(value, taken.portsInUse)) return "provided port is already allocated";
       taken.add(this.#ports, value);
       return undefined;
     }
     const problem = !this.#ports.has(value) ? `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
-      : !this.#ports.take(value, this.#portsInUse()) ? "provided port is already allocated" : undefined;
+      : !this.#ports.take(value, taken.portsInUse) ? "provided port is already allocated" : undefined;
     this.#options.meter?.port("static", problem !== undefined);
     if (problem === undefined) taken.add(this.#ports, value);
     return problem;
@@ -240,11 +243,11 @@ export class ServiceAllocator {
 
   #takeAnyPort(taken: Taken, what: string): number {
     if (taken.dryRun) {
-      const value = taken.values().reduce((max, one) => (one.pool === this.#ports && one.value > max ? one.value : max), 0n) || DRY_RUN_PORT;
+      const value = taken.highest(this.#ports) || DRY_RUN_PORT;
       taken.add(this.#ports, value + 1n);
       return Number(BigInt.asIntN(32, value + 1n)); // as far as a port goes, of which nobody has said yet that it is none
     }
-    const value = this.#ports.takeAny(this.#portsInUse());
+    const value = this.#ports.takeAny(taken.portsInUse);
     this.#options.meter?.port("dynamic", value === undefined);
     if (value === undefined) throw internalError(new Error(`${what}range is full`));
     taken.add(this.#ports, value);
@@ -277,18 +280,37 @@ function refused(service: Readonly<Service>, path: string, value: unknown, detai
 /** After it come the ports that a dry run gets. Source: pkg/registry/core/service/portallocator/operation.go */
 const DRY_RUN_PORT = 32768n;
 
-/** What one write has taken. */
+/** What one write has taken, of which there may be tens of thousands of ports. */
 class Taken {
   /** Then nothing has been taken out of the pools. */
   readonly dryRun: boolean;
+  readonly #portsInUse: () => ReadonlySet<bigint>;
+  #inUse: ReadonlySet<bigint> | undefined;
   readonly #values: { readonly pool: Pool; readonly value: bigint }[] = [];
+  readonly #of = new Map<Pool, Set<bigint>>();
+  readonly #highest = new Map<Pool, bigint>();
 
-  constructor(dryRun: boolean) { this.dryRun = dryRun; }
+  constructor({ dryRun, portsInUse }: { readonly dryRun: boolean; readonly portsInUse: () => ReadonlySet<bigint> }) {
+    this.dryRun = dryRun;
+    this.#portsInUse = portsInUse;
+  }
 
+  /** By the services there are, none of which changes meanwhile. */
+  get portsInUse(): ReadonlySet<bigint> { return (this.#inUse ??= this.#portsInUse()); }
   values(): readonly { readonly pool: Pool; readonly value: bigint }[] { return [...this.#values]; }
-  add(pool: Pool, value: bigint): void { this.#values.push({ pool, value }); }
+
+  add(pool: Pool, value: bigint): void {
+    this.#values.push({ pool, value });
+    const own = this.#of.get(pool) ?? new Set();
+    this.#of.set(pool, own.add(value));
+    if (value > this.highest(pool)) this.#highest.set(pool, value);
+  }
+
+  /** 0: none is more. */
+  highest(pool: Pool): bigint { return this.#highest.get(pool) ?? 0n; }
   /** An update may name a node port twice, for two protocols; a create goes by port numbers. */
-  has(pool: Pool, value: bigint, isUpdate: boolean): boolean { return isUpdate && this.#values.some((other) => other.pool === pool && other.value === value); }
+  has(pool: Pool, value: bigint, isUpdate: boolean): boolean { return isUpdate && this.#of.get(pool)?.has(value) === true; }
+
   release(): void {
     const values = this.#values.splice(0);
     if (!this.dryRun) for (const { pool, value } of values) pool.done(value);

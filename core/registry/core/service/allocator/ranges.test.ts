@@ -16,7 +16,9 @@ const address = (name: string, manager?: string): IPAddress => ({ apiVersion: "n
 function cluster(serviceCidrs = ["10.43.0.0/29"]) {
   const services: Service[] = [];
   const state = { ranges: [] as ServiceCIDR[], addresses: [] as IPAddress[] };
-  const allocator = new ServiceAllocator({ serviceCidrs, nodePortRange: { first: 30000, last: 30063 }, existing: () => services, ranges: () => state.ranges, addresses: () => state.addresses, random: lowest });
+  let looks = 0; // at all services
+  const existing = (): Service[] => { looks++; return services; };
+  const allocator = new ServiceAllocator({ serviceCidrs, nodePortRange: { first: 30000, last: 30063 }, existing, ranges: () => state.ranges, addresses: () => state.addresses, random: lowest });
   const add = (spec: Partial<ServiceSpec> = {}): string => {
     const service = { apiVersion: "v1", kind: "Service", metadata: meta(`s${services.length}`), spec: { type: "ClusterIP", ports: [{ port: 80 }], ...spec, ...(spec.clusterIP && { clusterIPs: [spec.clusterIP] }) } } as Service;
     const allocation = allocator.allocate(service, undefined);
@@ -24,7 +26,7 @@ function cluster(serviceCidrs = ["10.43.0.0/29"]) {
     allocation.commit();
     return service.spec.clusterIPs!.join();
   };
-  return { state, add, allocator };
+  return { state, add, allocator, looks: () => looks };
 }
 
 test("a full range is helped by another, which is used when it is ready, and not when it goes", () => {
@@ -66,4 +68,15 @@ test("ranges that overlap give no address twice while writes are under way", () 
     return service.spec.clusterIP;
   });
   expect(new Set(given).size).toBe(3);
+});
+
+test("however many ports a service has, the services there are are gone through a few times", () => {
+  const { allocator, add, looks } = cluster();
+  add();
+  const before = looks();
+  const service = { apiVersion: "v1", kind: "Service", metadata: meta("s"), spec: { type: "NodePort", ports: Array.from({ length: 60 }, (_, i) => ({ port: i + 1, ...(i < 30 && { nodePort: 30000 + i }) })) } } as Service;
+  const allocation = allocator.allocate(service, undefined);
+  expect(new Set(service.spec.ports!.map(({ nodePort }) => nodePort)).size).toBe(60);
+  expect(allocation.isFree()).toBe(true);
+  expect(looks() - before).toBeLessThan(6);
 });

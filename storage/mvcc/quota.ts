@@ -1,0 +1,33 @@
+/**
+ * How much all rows together may take. They are in memory, from when the store opens: rows that somebody goes on making would end the process, and each one that is started after it.
+ *
+ * As etcd with its quota: what would take more is refused, in its words, until enough is deleted. Unlike there, rows that are there can be overwritten, and grow a little: nodes stay ready, pods come up and go.
+ */
+import { StoreError } from "../store.ts";
+
+/** Its words. Source: etcd v3.6 api/v3rpc/rpctypes/error.go ErrGRPCNoSpace */
+export const NO_SPACE = "etcdserver: mvcc: database space exceeded";
+
+/** Of what all may take, so much more is left for rows that are overwritten. */
+const OVERWRITE_SHARE = 1 / 8;
+/** Of it, so much must have gone until there is room again. */
+const ROOM_SHARE = 1 / 16;
+
+export class Quota {
+  readonly #bytesMax: number;
+  #exceeded: StoreError | undefined;
+
+  constructor(bytesMax: number) { this.#bytesMax = bytesMax; }
+
+  /** Why a row cannot be `growth` larger, where all of them have `bytes`. */
+  refusal({ kind, growth, bytes }: { readonly kind: "create" | "overwrite"; readonly growth: number; readonly bytes: number }): StoreError | undefined {
+    if (growth <= 0 || bytes + growth <= this.#bytesMax * (kind === "create" ? 1 : 1 + OVERWRITE_SHARE)) return undefined;
+    return (this.#exceeded = new StoreError("full", { reason: NO_SPACE, bytes, bytesMax: this.#bytesMax, remedy: "delete objects that nobody needs; a ResourceQuota keeps a namespace from making more" }));
+  }
+
+  /** What was refused last, until there is room again. */
+  exceeded(bytes: number): StoreError | undefined {
+    if (bytes < this.#bytesMax * (1 - ROOM_SHARE)) this.#exceeded = undefined;
+    return this.#exceeded;
+  }
+}
