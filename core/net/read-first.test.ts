@@ -1,22 +1,8 @@
 import { once } from "node:events";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { connect } from "node:net";
 import { expect, test } from "vitest";
+import { hastyServer } from "../../test/hasty-server.ts";
 import { readFirst } from "./read-first.ts";
-
-/** A server that reads nothing, says a few words once it is told to, and closes. */
-async function hastyServer() {
-  const peers = Promise.withResolvers<Socket>();
-  const server = createServer({ pauseOnConnect: true }, peers.resolve).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    port: (server.address() as AddressInfo).port,
-    peer: peers.promise,
-    async [Symbol.asyncDispose]() {
-      (await peers.promise).destroy();
-      server.close();
-    },
-  };
-}
 
 test("who is written to at the moment it says its last and resets the connection is heard", async () => {
   await using server = await hastyServer();
