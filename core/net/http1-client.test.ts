@@ -1,6 +1,7 @@
 import { createServer, connect, type AddressInfo, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
+import { hastyServer } from "../../test/hasty-server.ts";
 import { http1Request } from "./http1-client.ts";
 
 /** A backend that reads a request's head and then writes these pieces. */
@@ -145,4 +146,17 @@ test("a connection is handed over to nobody who did not ask for that", async () 
   using server = await backend(["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n"]);
   const connection = server.dial();
   expect([(await http1Request(connection, GET, never)).status, connection.destroyed]).toEqual([101, true]);
+});
+
+test("who refuses a body and closes, most of it unread, while more of it comes is heard", async () => {
+  await using server = await hastyServer();
+  const connection = connect(server.port, "127.0.0.1"), body = new Readable({ read: () => undefined });
+  const answered = http1Request(connection, { method: "PUT", target: "/x", headers: [["Host", "h"]], body }, never);
+  const peer = await server.peer;
+  while (connection.connecting || connection.writableLength > 0) await new Promise(setImmediate); // the head is there
+  peer.write("HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", () => {
+    peer.destroy();
+    body.push("more");
+  });
+  expect((await answered).status).toBe(413);
 });

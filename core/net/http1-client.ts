@@ -11,6 +11,7 @@ import { type Duplex, Readable } from "node:stream";
 import { ArrivedBytes } from "./arrived-bytes.ts";
 import { BodyReader } from "./body-reader.ts";
 import { hostPort } from "./dial-tcp.ts";
+import { readFirst } from "./read-first.ts";
 import { type Head, HeadError, type HeaderPairs, readHead, statusLine } from "./response-head.ts";
 
 export interface Http1Request {
@@ -164,6 +165,7 @@ function sendRequest(connection: Duplex, { method, target, headers, body }: Http
   if (body && !sized) lines.push("Transfer-Encoding: chunked");
   connection.write(Buffer.from(`${method} ${oneByteEach(target)} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1"));
   if (!body) return () => true;
+  readFirst(connection); // who refuses a body may not read it
   let sent = false, left = Number(length);
   const resume = (): void => void body.resume();
   body.on("data", (chunk: Buffer) => {

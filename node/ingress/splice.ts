@@ -11,6 +11,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import { ArrivedBytes } from "../../core/net/arrived-bytes.ts";
 import { BodyEnd } from "../../core/net/http1-body.ts";
 import { type ReadFields, readResponseHead, type RequestHead, type ResponseHead } from "../../core/net/http1-head.ts";
+import { readFirst } from "../../core/net/read-first.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Asked, type Caller, requestText, responseText } from "./headers.ts";
 import { type Forwarding, type Router, SAFE, TRIES_MAX } from "./router.ts";
@@ -172,7 +173,9 @@ export class Splice {
     connection.on("data", onData).on("drain", onDrain).on("end", onEnd).on("close", onEnd).on("error", onError);
     const { head, caller, asked, plan } = this.#what;
     connection.write(requestText(head, caller, { authority: asked.authority, host: plan.host, target: plan.target, edits: plan.edits }), "latin1");
-    if (!this.body.done) this.#client.ready();
+    if (this.body.done) return promise;
+    readFirst(connection); // who refuses a body may not read it
+    this.#client.ready();
     return promise;
   }
 

@@ -20,6 +20,7 @@ import { hostOf } from "../../../core/net/dial-tcp.ts";
 import { headerOf } from "../../../core/net/header-of.ts";
 import { http1Request, type Http1Response } from "../../../core/net/http1-client.ts";
 import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
+import { readFirst } from "../../../core/net/read-first.ts";
 import type { HeaderPairs } from "../../../core/net/response-head.ts";
 import { spdyGate } from "../../../core/net/spdy/spdy-gate.ts";
 import { webSocket, webSocketAnswer, webSocketProblem } from "../../../core/net/websocket.ts";
@@ -174,7 +175,7 @@ function join(socket: Duplex, head: Buffer, response: Http1Response, clock: Cloc
 async function open(url: URL, { method, headers }: { readonly method: string; readonly headers: HeaderPairs }, clock: Clock, signal: AbortSignal): Promise<Http1Response> {
   const late = new AbortController();
   const alarm = clock.after(HANDSHAKE_MS, () => late.abort(new Error("the container runtime did not answer")));
-  const socket = connect({ host: hostOf(url), port: Number(url.port || 80), noDelay: true });
+  const socket = readFirst(connect({ host: hostOf(url), port: Number(url.port || 80), noDelay: true })); // a command may end before its stdin
   try {
     return await http1Request(socket, { method, target: `${url.pathname}${url.search}`, headers: [["Host", url.host], ...headers] }, AbortSignal.any([signal, late.signal]));
   } catch (cause) {
