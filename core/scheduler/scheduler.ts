@@ -13,6 +13,7 @@
 import { errorText } from "../api/meta/error-text.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
+import { breather } from "../lifecycle/breather.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
 import { Batch, signatureOf } from "./batch.ts";
@@ -28,9 +29,6 @@ import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import { PodGroupCycle } from "./pod-group-cycle.ts";
 import type { Attempt } from "./queue.ts";
 import { RoomMaker } from "./room-maker.ts";
-
-/** Longest stretch of decisions without letting others run. */
-const TURN_MS = 10;
 
 type Within = readonly LiveNode[] | undefined;
 
@@ -74,7 +72,7 @@ class Scheduler {
 
   async schedule(signal: AbortSignal): Promise<void> {
     const { deps: { clock }, queue, writes, waits } = this.#parts;
-    let turnMs = clock.uptimeMs();
+    const breathe = breather(clock);
     for (;;) {
       const attempt = await queue.take(signal);
       if (!attempt) break;
@@ -82,9 +80,8 @@ class Scheduler {
       if (decided) await decided;
       const room = writes.room();
       if (room) await room;
-      if (clock.uptimeMs() - turnMs < TURN_MS) continue;
-      await clock.sleep(0, signal);
-      turnMs = clock.uptimeMs();
+      const turn = breathe();
+      if (turn) await turn;
     }
     await Promise.all([writes.settled(), waits.settled()]);
   }
