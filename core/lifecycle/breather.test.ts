@@ -14,6 +14,30 @@ test("work goes on until its slice is used up; then what waits has its turn", as
   expect(breathe()).toBeUndefined();
 });
 
+test("where a turn of all takes long a slice is a part of that, and no more than others can wait for", async () => {
+  const workIn = async (othersMs: number): Promise<readonly number[]> => {
+    let upMs = 0, others = 0, isOver = false;
+    const breathe = breather({ uptimeMs: () => upMs });
+    const worked: number[] = []; // ms, by turns that others had before
+    const turn = (): void => {
+      others++;
+      upMs += othersMs;
+      if (!isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+    while (others < 5) {
+      upMs++;
+      worked[others] = (worked[others] ?? 0) + 1;
+      await breathe();
+    }
+    isOver = true;
+    return worked.slice(0, 5);
+  };
+  expect(await workIn(30)).toEqual([10, 10, 10, 10, 10]);
+  expect(await workIn(160)).toEqual([10, 34, 39, 40, 40]);
+  expect(await workIn(2_000)).toEqual([10, 50, 50, 50, 50]);
+});
+
 test("several that work at the same time have one slice of time, not one each", async () => {
   let upMs = 0, others = 0;
   const breathe = breather({ uptimeMs: () => upMs });

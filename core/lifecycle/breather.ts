@@ -8,8 +8,11 @@
  */
 import type { Clock } from "./clock.ts";
 
-/** How long nobody else's turn comes. */
-const SLICE_MS = 10;
+/**
+ * How long nobody else's turn comes. Where all of them together took long, a part of that: on a slow machine, or one that others keep busy, requests are served all that have come, and
+ * who got the same few milliseconds between them would fall behind for as long as more come.
+ */
+const SLICE_MS = 10, SLICE_MS_MAX = 50, SLICE_OF_TURN = 0.2;
 /** What goes on has done its piece of work after so many: those of the functions that await one another above it. */
 const MICROTASKS_MAX = 4;
 
@@ -59,18 +62,19 @@ export function breathers(clock: Pick<Clock, "uptimeMs">): () => Breathe {
   const fresh: (() => void)[] = [], waiting: (() => void)[] = [];
   let isFreshNext = true;
   let isWoken = false; // somebody will let those who wait go on
-  let sinceMs = 0;
+  let sinceMs = 0, sliceMs = SLICE_MS;
   let isBegun = false; // nobody else has had a turn since `sinceMs`
-  function begin(): void {
+  function begin(turnMs: number): void {
     sinceMs = clock.uptimeMs();
+    sliceMs = Math.min(SLICE_MS_MAX, Math.max(SLICE_MS, turnMs * SLICE_OF_TURN));
     isBegun = true;
     setImmediate(() => { isBegun = false; });
   }
-  function isOver(): boolean { return clock.uptimeMs() - sinceMs >= SLICE_MS; }
+  function isOver(): boolean { return clock.uptimeMs() - sinceMs >= sliceMs; }
   function wake(): void {
     isWoken = true;
     setImmediate(() => {
-      begin();
+      begin(clock.uptimeMs() - sinceMs);
       next();
     });
   }
@@ -89,9 +93,9 @@ export function breathers(clock: Pick<Clock, "uptimeMs">): () => Breathe {
   }
   return () => {
     let hasWaited = false;
-    if (!isBegun) begin();
+    if (!isBegun) begin(0);
     return () => {
-      if (!isBegun) begin();
+      if (!isBegun) begin(0);
       if (!isOver()) return undefined;
       const queue = hasWaited ? waiting : fresh;
       hasWaited = true;

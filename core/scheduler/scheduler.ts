@@ -32,9 +32,6 @@ import { PodGroupCycle } from "./pod-group-cycle.ts";
 import type { Attempt } from "./queue.ts";
 import { RoomMaker } from "./room-maker.ts";
 
-/** Longest stretch of decisions without letting others run. */
-const TURN_MS = 10;
-
 type Within = readonly LiveNode[] | undefined;
 
 export function scheduler(deps: SchedulerDeps): Runnable {
@@ -78,8 +75,8 @@ class Scheduler {
   }
 
   async schedule(signal: AbortSignal): Promise<void> {
-    const { deps: { clock }, queue, writes, waits } = this.#parts;
-    let turnMs = clock.uptimeMs();
+    const { queue, writes, waits } = this.#parts;
+    const breathe = this.#breathers();
     for (;;) {
       const attempt = await queue.take(signal);
       if (!attempt) break;
@@ -87,9 +84,8 @@ class Scheduler {
       if (decided) await decided;
       const room = writes.room();
       if (room) await room;
-      if (clock.uptimeMs() - turnMs < TURN_MS) continue;
-      await clock.sleep(0, signal);
-      turnMs = clock.uptimeMs();
+      const turn = breathe();
+      if (turn) await turn;
     }
     await Promise.all([writes.settled(), waits.settled()]);
   }

@@ -21,3 +21,9 @@ test("objects, lists and events come without managedFields, frozen; everything e
   expect([await thin.call(request), await thin.call(request), await thin.call(request)]).toEqual(["ok", { kind: "Status" }, undefined]);
   expect(await Array.fromAsync(thin.watch(request))).toEqual([{ type: "ADDED", object: bare("c") }, { type: "BOOKMARK", object: { kind: "Pod", metadata: { resourceVersion: "9" } } }]);
 });
+
+test("a Lease keeps them: its node looks whether it has any, and takes them away", async () => {
+  const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "hollow-1", managedFields: [{ manager: "coracle-simulate" }] }, spec: {} };
+  const transport: Transport = { call: () => Promise.resolve(lease), async *watch() {} };
+  expect(await slim(transport).call({} as ApiRequest)).toEqual(lease);
+});
