@@ -5,7 +5,7 @@
  *   const { pod_sandbox_id } = await cri.call("RuntimeService/RunPodSandbox", { config }, { signal });
  *   for await (const event of cri.events(signal)) …
  *
- * The connection is made at the first call and again after it was lost; a call waits for it until its time limit. Nothing is retried here:
+ * The connection is made at the first call and again after it was lost; a call waits for it until its time limit, unless it says otherwise. Nothing is retried here:
  * whoever calls knows what may be repeated.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/cri-client/pkg/{remote_runtime,remote_image}.go (limits)

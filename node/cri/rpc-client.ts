@@ -20,6 +20,8 @@ export interface RpcCall {
   readonly signal?: AbortSignal | undefined;
   /** Absent: the client's. 0: none, for what takes as long as it takes (pulling an image, stopping a container). */
   readonly timeoutMs?: number | undefined;
+  /** As RpcClientOptions has it, for this call. Absent: the client's. */
+  readonly waitForReady?: boolean | undefined;
   /** Headers of the call. */
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
@@ -78,7 +80,7 @@ export interface RpcClientOptions {
   readonly timeoutMs?: number | undefined;
 }
 
-export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, waitForReady = false, timeoutMs: usualMs = CALL_TIMEOUT_MS }: RpcClientOptions): RpcClient<M> {
+export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, waitForReady: usuallyWaits = false, timeoutMs: usualMs = CALL_TIMEOUT_MS }: RpcClientOptions): RpcClient<M> {
   const client = new Client(target(socket), credentials.createInsecure(), {
     "grpc.max_receive_message_length": MESSAGE_BYTES_MAX, "grpc.max_send_message_length": MESSAGE_BYTES_MAX,
     "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": RECONNECT_MS_MAX,
@@ -92,7 +94,7 @@ export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, wa
   }
 
   return {
-    call(name, request, { signal, timeoutMs = usualMs, metadata } = {}) {
+    call(name, request, { signal, timeoutMs = usualMs, waitForReady = usuallyWaits, metadata } = {}) {
       const method = methodNamed(name);
       return new Promise((resolve, reject) => {
         if (signal?.aborted) return reject(new RpcError({ method: name, code: "Canceled", detail: "context canceled" }));

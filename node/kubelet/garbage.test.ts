@@ -1,6 +1,9 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
-import { garbageOf, removeGarbage } from "./garbage.ts";
+import { garbageOf, removeContainer, removeGarbage } from "./garbage.ts";
 import type { Kept } from "./kept.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 
@@ -43,4 +46,19 @@ test("a sandbox is stopped before it goes, and stays while it cannot be", async 
   const context = { cri: { call }, settings: {}, log: silentLog } as unknown as Parameters<typeof removeGarbage>[0];
   await expect(removeGarbage(context, garbageOf({ ...runtime("a:running:s0", ["s0", "s1", "s2"]) }, { perContainer: 1, ageMinMs: 0, nowMs: 0 }), new AbortController().signal)).rejects.toThrow("no network");
   expect(calls.toSorted()).toEqual(["RemovePodSandbox s2", "StopPodSandbox s1", "StopPodSandbox s2"]);
+});
+
+test("of containers that go and are counted on the last one's log stays, however often that happens", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "logs-"));
+  const context = { cri: { call: async () => ({}) }, settings: { containerLogsDir: "" }, log: silentLog } as unknown as Parameters<typeof removeContainer>[0];
+  const remove = (count: number, keepLog: boolean) => removeContainer(context, { id: "c", logPath: join(directory, `${count}.log`) } as RuntimeContainer, new AbortController().signal, { keepLog });
+  try {
+    for (const name of ["8.log", "9.log", "9.log.20260101-000000.gz", "10.log", "10.log.20260102-000000", "11.log", "notes"]) writeFileSync(join(directory, name), "");
+    await remove(10, true);
+    expect(readdirSync(directory).toSorted()).toEqual(["10.log", "10.log.20260102-000000", "11.log", "notes"]);
+    await remove(11, false);
+    expect(readdirSync(directory)).toEqual(["notes"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

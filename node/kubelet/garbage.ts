@@ -13,7 +13,7 @@ import type { KubeletContext } from "./context.ts";
 import type { Kept } from "./kept.ts";
 import { forgetLogDirectory, type LogOwner } from "./logs/log-directories.ts";
 import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "./runtime-pod.ts";
-import { logLinkName } from "./start-container.ts";
+import { countOfLog, logLinkName } from "./start-container.ts";
 import { podLogDirectory } from "./volumes/pod-directories.ts";
 
 export interface Garbage { readonly containers: readonly RuntimeContainer[]; readonly sandboxes: readonly RuntimeSandbox[] }
@@ -44,17 +44,19 @@ export async function removeGarbage(context: Context, garbage: Garbage, signal: 
   }));
 }
 
-/** With its log, unless the next one of its name goes on counting from it. */
+/** With its log, unless the next one of its name goes on counting from it; and with those of earlier ones that were left for that. */
 export async function removeContainer(context: Context, { id, logPath }: RuntimeContainer, signal: AbortSignal, { keepLog = false }: { readonly keepLog?: boolean } = {}): Promise<void> {
-  if (!keepLog) await removeLogs(logPath);
+  await removeLogs(logPath, { keepLast: keepLog });
   await gone(context.cri.call("RuntimeService/RemoveContainer", { container_id: id }, { signal }));
   await removeLink(context, id);
 }
 
-async function removeLogs(path: string): Promise<void> {
+async function removeLogs(path: string, { keepLast }: { readonly keepLast: boolean }): Promise<void> {
   if (path === "") return;
-  const name = basename(path);
-  for (const file of await namesIn(dirname(path))) if (file === name || file.startsWith(`${name}.`)) await rm(join(dirname(path), file), { force: true });
+  const name = basename(path), count = countOfLog(name);
+  const isOwn = (file: string): boolean => file === name || file.startsWith(`${name}.`);
+  const isEarlier = (file: string): boolean => countOfLog(file) >= 0 && countOfLog(file) < count;
+  for (const file of await namesIn(dirname(path))) if (isEarlier(file) || (!keepLast && isOwn(file))) await rm(join(dirname(path), file), { force: true });
 }
 
 async function removeLink({ settings: { containerLogsDir } }: Context, id: string): Promise<void> {

@@ -199,9 +199,11 @@ async function restartsInLogs(directory: string): Promise<number> {
 
 /** What the next container's count is, by the names of its predecessors' logs, whoever has rotated those. Source: calcRestartCountByLogDir */
 export function restartCountOf(logs: readonly string[]): number {
-  const counts = logs.map((name) => Number(/^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? -1)).filter(Number.isSafeInteger);
-  return Math.max(-1, ...counts) + 1;
+  return logs.map(countOfLog).filter(Number.isSafeInteger).reduce((most, count) => Math.max(most, count), -1) + 1;
 }
+
+/** Of the container whose log, or a part of it, has that name; -1: none. */
+export function countOfLog(name: string): number { return Number(/^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? -1); }
 
 /** /var/log/containers/<pod>_<namespace>_<container>-<id>.log, for agents that look there. */
 async function linkLog({ settings, log }: KubeletContext, pod: Pod, { container }: NamedContainer, id: string, target: string): Promise<void> {

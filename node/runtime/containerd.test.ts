@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, wri
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { aborted } from "../../core/lifecycle/aborted.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { type ContainerdOptions, stopContainerd, superviseContainerd } from "./containerd.ts";
@@ -20,7 +21,7 @@ afterAll(async () => {
 });
 
 function options(fingerprint: string, changes: Partial<ContainerdOptions> = {}): ContainerdOptions {
-  return { program, configFile: "config", logFile, processFile, fingerprint, environment: { PATH: "/usr/bin:/bin" }, answers: async () => undefined, prepare: async () => undefined, ...changes };
+  return { program, configFile: "config", logFile, processFile, fingerprint, environment: { PATH: "/usr/bin:/bin" }, answers: async () => undefined, alive: async () => undefined, prepare: async () => undefined, ...changes };
 }
 
 /** A life of `coracle`: up to readiness, then `during`, then stopped. Returns the pid it ended with. */
@@ -125,6 +126,29 @@ test("one that runs and only refuses is ended and started again; one that has an
     while (pidNow() === first || pidNow() === second || second === 0) await systemClock.sleep(20, AbortSignal.timeout(10_000));
   });
   expect([first, second]).not.toContain(later);
+});
+
+test("one that answered once and hangs is ended and started again, also where it does not end by itself; one that refuses, or goes when it is asked, is left alone", async () => {
+  let first = 0, asked = 0;
+  const hangs = async (signal: AbortSignal): Promise<void> => {
+    asked++;
+    if (pidNow() === first) await aborted(signal);
+    throw new Error("not now");
+  };
+  const stubborn = join(directory, "stubborn");
+  writeFileSync(stubborn, "#!/bin/sh\ntrap '' TERM\nwhile :; do sleep 1; done\n", { mode: 0o755 });
+  const quick = { ...deps, clock: { ...systemClock, uptimeMs: () => systemClock.uptimeMs() * 20 } };
+  const stop = new AbortController(), ready = Promise.withResolvers<void>();
+  const life = superviseContainerd(options("h", { program: stubborn, silentMs: 100, alive: hangs }), quick, stop.signal, ready.resolve);
+  await ready.promise;
+  first = pidNow();
+  await expect.poll(pidNow, { timeout: 30_000 }).not.toBe(first);
+  const second = pidNow(), before = asked;
+  await expect.poll(() => asked, { timeout: 30_000 }).toBeGreaterThan(before + 2);
+  expect([identify(first), pidNow()]).toEqual([undefined, second]);
+  stop.abort();
+  await life;
+  await stopContainerd(processFile, quick);
 });
 
 test("one that does not stay up is healed before it is started again, by what it said; and why it ended is told, not the end of its stack", async () => {

@@ -2,7 +2,7 @@
  * containerd as a process of its own: started in a session of its own, it outlives us. A new `coracle` finds it by the process file, takes it over, and restarts it only
  * if its programs or its configuration have changed. Containers are children of their shims, so they outlive containerd in turn.
  *
- *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is
+ *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is; one that hangs is ended
  */
 import { spawn } from "node:child_process";
 import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
@@ -27,6 +27,10 @@ export interface ContainerdOptions {
   readonly answers: (signal: AbortSignal) => Promise<void>;
   /** How long it may take to. */
   readonly answerMs?: number | undefined;
+  /** Resolves, or throws what it is refused, once what containers are asked for is answered; when `signal` aborts, too. Asked again and again while it runs. */
+  readonly alive: (signal: AbortSignal) => Promise<unknown>;
+  /** How long that may take. */
+  readonly silentMs?: number | undefined;
   /** What must be done with it before anyone else uses it. Repeated when it throws. */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
   /** Called before one is started again, with how many in a row did not stay up and what the last said. Does not throw. */
@@ -60,6 +64,10 @@ const TAIL_BYTES = 64 * 1024;
 const STOP_TIMEOUT_MS = 10_000;
 /** On a loaded single-core machine with hundreds of containers to find again; 0.1 s on an idle one with none. */
 const ANSWER_TIMEOUT_MS = 120_000;
+/** Between an answer and the next question. */
+const ALIVE_PERIOD_MS = 60_000;
+/** It waits for the disk in between, which may be a bad one; for so long only one that hangs is silent. */
+const SILENT_MS_MAX = 600_000;
 
 /**
  * Keeps containerd running until `signal` aborts, and then leaves it running. Calls `ready` once it answers for the first time and `prepare` has succeeded. Whatever goes wrong with
@@ -75,10 +83,10 @@ export async function superviseContainerd(options: ContainerdOptions, { clock, l
     if (running) {
       const over = new AbortController();
       const life = AbortSignal.any([signal, over.signal]);
-      const prepared = preparing(running, life);
+      const works = [preparing(running, life), endIfSilent(options, running, { clock, log }, life)];
       await waitForEnd(running, { clock, log, logFile: options.logFile }, life);
       over.abort();
-      await prepared;
+      await Promise.all(works);
     }
     if (signal.aborted) return;
     failures = clock.uptimeMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
@@ -115,6 +123,19 @@ function prepareOnce({ answers, prepare, logFile, answerMs = ANSWER_TIMEOUT_MS }
       }
     }
   };
+}
+
+/** One that hangs would do so until somebody comes; another one finds its containers, which go on. */
+async function endIfSilent({ alive, silentMs = SILENT_MS_MAX, logFile }: ContainerdOptions, running: Running, deps: Deps, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    await deps.clock.sleep(Math.min(ALIVE_PERIOD_MS, silentMs), signal);
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(silentMs)]);
+    await alive(inTime).catch(() => undefined); // a refusal is an answer
+    if (signal.aborted) return;
+    if (!inTime.aborted) continue;
+    deps.log.error("containerd runs and does not answer, ending it", { pid: running.pid, silentMs, logFile });
+    return await stop(running, deps);
+  }
 }
 
 /** Ends containerd if it runs, and tells which process it was; containers go on without it. */

@@ -191,6 +191,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
         heal,
         answers: (stop) => untilCriAnswers({ cri, clock }, stop),
+        alive: (stop) => cri.call("RuntimeService/ListPodSandbox", { filter: { id: "none" } }, { signal: stop, timeoutMs: 0 }), // it has to look at all of them
         prepare: async (stop) => {
           await removeDamagedBlobs(paths, { log, signal: stop });
           const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });

@@ -10,7 +10,7 @@ import type { Container, Pod, Probe } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { servingMaterial, testPki } from "../../../test/certificates.ts";
 import { P521_SERVER } from "../../../test/p521.ts";
-import { type Cri, CriError } from "../../cri/client.ts";
+import { type Cri, criClient, CriError } from "../../cri/client.ts";
 import { runProbe } from "./prober.ts";
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
@@ -308,6 +308,16 @@ test("exec", async () => {
   let tries = 0;
   const broken = () => { tries++; throw new CriError({ method: "", code: "Unavailable", detail: "down" }); };
   expect([await run(probe, { call: broken }), tries]).toEqual(["error: rpc error: code = Unavailable desc = down", 3]);
+});
+
+test("a runtime that is not there, as while it is started anew, is no verdict on what its containers do", async () => {
+  const cri = criClient({ socket: "/nowhere/containerd.sock", nowMs: Date.now });
+  const facts = { probe: { exec: { command: ["true"] }, timeoutSeconds: 1 }, pod, container: { name: "c" }, containerId: "id", podIp: "" };
+  try {
+    await expect(runProbe({ cri, clock: systemClock, version: "1.36" }, facts, new AbortController().signal)).rejects.toThrow("rpc error: code = Unavailable");
+  } finally {
+    cri.close();
+  }
 });
 
 test("https of a certificate of P-521, with no newer TLS than 1.2", async () => {

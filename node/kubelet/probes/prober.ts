@@ -31,8 +31,8 @@ export class FailedProbeError extends Error { override readonly name = "FailedPr
 
 const TRIES = 3;
 const OUTPUT_BYTES_MAX = 10 * 1024;
-/** The runtime ends the command at the limit; we wait this much longer for it to say so. */
-const EXEC_OVERHEAD_MS = 10_000;
+/** The runtime ends the command at the limit, counted from when it has started it, which may take a busy node long; we wait this much longer for it to say so. Source: pkg/kubelet/apis/config/v1beta1 RuntimeRequestTimeout */
+const EXEC_OVERHEAD_MS = 120_000;
 
 /** Throws an Error when the probe could not be made at all. */
 export async function runProbe(deps: ProbeDeps, run: ProbeRun, signal: AbortSignal): Promise<Verdict> {
@@ -60,7 +60,8 @@ async function execProbe({ cri }: ProbeDeps, { probe, container, containerId }: 
   const fixed = new Map((container.env ?? []).map(({ name, value = "" }) => [name, value])); // what comes from elsewhere is not looked up for a probe: it is empty
   const command = expandAll(probe.exec?.command, (name) => fixed.get(name));
   try {
-    const { exit_code = 0, stdout, stderr } = await cri.call("RuntimeService/ExecSync", { container_id: containerId, cmd: command, timeout: timeoutMs / 1000 }, { signal, timeoutMs: timeoutMs + EXEC_OVERHEAD_MS });
+    const call = { signal, timeoutMs: timeoutMs + EXEC_OVERHEAD_MS, waitForReady: false }; // a runtime that is just not there says nothing of the container
+    const { exit_code = 0, stdout, stderr } = await cri.call("RuntimeService/ExecSync", { container_id: containerId, cmd: command, timeout: timeoutMs / 1000 }, call);
     const output = Buffer.concat([stdout ?? new Uint8Array(), stderr ?? new Uint8Array()]).subarray(0, OUTPUT_BYTES_MAX).toString("utf8");
     return { result: exit_code === 0 ? "success" : "failure", output };
   } catch (error) {

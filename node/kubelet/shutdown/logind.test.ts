@@ -51,6 +51,22 @@ exec sleep 10`);
   await eventually(locks, (lines) => lines.length === 4); // nothing holds the machine up any more
 });
 
+test("a lock that cannot be asked for again, as on a machine out of memory, ends no process", async () => {
+  const at = (name: string): string => join(directory, name);
+  program("systemd-inhibit", "exec sleep 100");
+  program("busctl", `for data in true false; do echo '{"type":"signal","payload":{"type":"b","data":['$data']}}'; while [ ! -e "${at("up")}" ]; do sleep 0.02; done; done\nexec sleep 10`);
+  const stop = new AbortController(), warned: string[] = [];
+  const exec = async () => ({ exitCode: 0, stdout: "t 5000000\n", stderr: "" });
+  const running = logindNotices({ exec, clock: systemClock, log: { ...silentLog, warn: (message) => void warned.push(message) } }).run(async (down) => {
+    process.env["PATH"] = "/nowhere";
+    if (down) writeFileSync(at("up"), "");
+  }, 4000, stop.signal);
+  await eventually(() => warned, (all) => all.length > 0);
+  expect(warned).toEqual(["logind will not wait for pods"]);
+  stop.abort();
+  await running;
+});
+
 test("killed, it leaves nobody behind who holds the machine up, nor one who listens", async () => {
   const at = (name: string): string => join(directory, name);
   program("systemd-inhibit", `shift 4; echo $$ >> "${at("pids")}"; exec "$@"`);

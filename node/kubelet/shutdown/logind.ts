@@ -43,7 +43,8 @@ export function logindNotices({ exec, clock, log, configuration = CONFIGURATION 
 
   /** The lock is held while the child lives: until it is killed, or nobody has the other end of its input any more. */
   function inhibit(): ChildProcess {
-    return spawn("systemd-inhibit", ["--what=shutdown", "--mode=delay", "--who=kubelet", "--why=Kubelet needs time to handle node shutdown", "cat"], { stdio: ["pipe", "ignore", "ignore"] });
+    return spawn("systemd-inhibit", ["--what=shutdown", "--mode=delay", "--who=kubelet", "--why=Kubelet needs time to handle node shutdown", "cat"], { stdio: ["pipe", "ignore", "ignore"] })
+      .on("error", (error) => log.warn("logind will not wait for pods", { error }));
   }
 
   /** Ends when its input does; its output when busctl has ended. */
@@ -63,7 +64,6 @@ export function logindNotices({ exec, clock, log, configuration = CONFIGURATION 
         try {
           await raiseLimit(delayMs, signal);
           lock = inhibit();
-          lock.on("error", (error) => log.warn("logind will not wait for pods", { error }));
           for await (const line of createInterface({ input: monitor.stdout })) {
             const down = /"data"\s*:\s*\[\s*(true|false)/.exec(line)?.[1];
             if (down === undefined) continue;

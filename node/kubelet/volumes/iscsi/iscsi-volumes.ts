@@ -188,7 +188,8 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   async function sweepUntilDone(): Promise<void> {
     for (let failures = 1; !life.aborted; failures++) {
       await clock.sleep(backoffMs(failures, RETRY), life);
-      if (life.aborted || (await patiently(sweepOnce(life, { asksFailing: true }), life))) return;
+      const isDone = !life.aborted && (await patiently(sweepOnce(life, { asksFailing: true }), life).catch((error: unknown) => log.warn("iSCSI volumes not looked through, next try later", { error }))); // nobody waits for this: thrown, it would end the process
+      if (life.aborted || isDone) return;
     }
   }
 

@@ -205,6 +205,21 @@ test("what cannot be logged out of is tried again until it is done", async () =>
   expect([loggedIn.size, did.filter((line) => line.includes("--logout")).length]).toEqual([0, 4]);
 });
 
+test("a table of mounts that cannot be read for once, as with too many files open, ends no process, and what is left is tried again", async () => {
+  let refused = false;
+  const { dataDir, table, loggedIn, start } = machine({ "10.0.0.1:3260": 1 }, (line) => {
+    if (!line.includes("--logout") || refused) return undefined;
+    refused = true;
+    Object.defineProperty(table, "findLast", { configurable: true, value() { Reflect.deleteProperty(table, "findLast"); throw new Error("EMFILE: too many open files"); } });
+    return { exitCode: 9 };
+  });
+  const iscsi = start();
+  await iscsi.show(iscsiDisk(source, use), join(dataDir, "pods/a/v"), signal);
+  table.pop();
+  await iscsi.sweep(signal);
+  await eventually(() => loggedIn.size, (count) => count === 0);
+});
+
 test("who ends waits for no other target: neither for one that is being logged in to nor for one that does not let go", async () => {
   const held = { "--login": Promise.withResolvers<object>(), "--logout": Promise.withResolvers<object>() };
   let holds: keyof typeof held | undefined = "--login";
