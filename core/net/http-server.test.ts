@@ -1,5 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { rmSync } from "node:fs";
+import type { ServerResponse } from "node:http";
 import * as http2 from "node:http2";
 import * as net from "node:net";
 import { join } from "node:path";
@@ -224,6 +225,18 @@ test("what a field says is not left out for the blanks around it", async () => {
   const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"] }, () => socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0), h2Frame(1, 5, 1, Buffer.concat(fields))])));
   expect(await seen.promise).toEqual([" bob ", "1"]);
   socket.destroy();
+});
+
+test.each([
+  ["with its body", (response: ServerResponse) => void response.end("ok")],
+  ["before its body", (response: ServerResponse) => { response.flushHeaders(); response.write("o"); response.end("k"); }],
+])("fields of an answer are bytes, a character each, over either protocol: a head %s", async (_, end) => {
+  const fileName = Buffer.from("größer als ∞").toString("latin1");
+  const { port } = await start({ handler: (_request, response) => { response.setHeader("Content-Disposition", fileName); end(response); } });
+  expect(/content-disposition: (.*)/i.exec(await raw(port, GET, { until: /\r\n\r\n[\s\S]*k/ }))?.[1]).toBe(fileName);
+  const client = session(port), stream = client.request({ ":path": "/" }).resume();
+  expect(await new Promise((resolve) => { stream.on("response", (headers) => resolve(headers["content-disposition"])); })).toBe(fileName);
+  client.destroy();
 });
 
 test("a peer that has much to read on one connection is answered on it all the same", async () => {

@@ -25,6 +25,7 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import { acceptInTurns } from "./accept-in-turns.ts";
 import { type Connection, type ConnectionLimits, Connections, type Tracked } from "./connections.ts";
+import { headsAsBytes } from "./head-bytes.ts";
 import { notTls } from "./not-tls.ts";
 import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { requestTurns } from "./request-turns.ts";
@@ -165,7 +166,8 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     connection.protocol = protocol;
     if (protocol === "h2") connection.takeNoMore = () => connection.session?.close();
     opening = connection;
-    (protocol === "h2" ? h2 : h1).emit("connection", connection.socket);
+    if (protocol === "h2") h2.emit("connection", connection.socket);
+    else h1.emit("connection", headsAsBytes(connection.socket));
     opening = undefined;
     if (protocol === "http/1.1") connection.turns = requestTurns(connection.socket, () => connection.active);
   }

@@ -87,7 +87,7 @@ async function serve(deps: Front, { request, response, connection }: Exchange, {
   const answer = await deps.handler(asked);
   if (isEndless(answer)) lasts();
   try {
-    if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
+    if (!signal.aborted) await respond(deps, { response }, { asked, answer }, signal);
   } finally {
     answer.sending?.done();
   }
@@ -123,8 +123,8 @@ function headerSetter(response: ServerResponse): NonNullable<ServerRequest["setH
   };
 }
 
-async function respond(deps: Front, { request, response }: Pick<Exchange, "request" | "response">, { asked, answer }: { readonly asked: ServerRequest; readonly answer: Answer }, signal: AbortSignal): Promise<void> {
-  for (const value of warningHeaders(answer.warnings ?? [], request.httpVersionMajor === 2 ? 2 : 1)) response.appendHeader("warning", value);
+async function respond(deps: Front, { response }: Pick<Exchange, "response">, { asked, answer }: { readonly asked: ServerRequest; readonly answer: Answer }, signal: AbortSignal): Promise<void> {
+  for (const value of warningHeaders(answer.warnings ?? [])) response.appendHeader("warning", value);
   const how: Presentation = { request: asked, nowMs: () => deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   try {
     await send(answer, how, response, deps, signal);
@@ -240,7 +240,7 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
     response.shouldKeepAlive = false;
     response.assignSocket(socket as Socket);
     response.on("finish", () => socket.end());
-    await respond(deps, { request, response }, { asked, answer }, signal);
+    await respond(deps, { response }, { asked, answer }, signal);
   } finally {
     answer.sending?.done();
   }

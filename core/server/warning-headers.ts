@@ -3,18 +3,16 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/warning.go, apimachinery/pkg/util/net/http.go NewWarningHeader
  */
+import { headerField } from "../api/request/header-text.ts";
+
 const RUNES_MAX = 4 * 1024;
 const RUNES_EACH_MAX = 256;
 
-/**
- * Values of Warning, to be sent in UTF-8. Those with control characters cannot be told, and are not. Once they are too many each is cut short, and then the rest left out.
- *
- * Over HTTP/2 a header's characters are its bytes; over HTTP/1.1 Bun encodes them itself, and takes none beyond U+00FF.
- */
-export function warningHeaders(texts: readonly string[], httpVersion: 1 | 2): string[] {
+/** Values of Warning, to be sent in UTF-8. Those with control characters cannot be told, and are not. Once they are too many each is cut short, and then the rest left out. */
+export function warningHeaders(texts: readonly string[]): string[] {
   const told = [...new Set(texts)].filter((text) => text !== "" && !/\p{Cc}/u.test(text) && text.isWellFormed());
   const total = told.reduce((sum, text) => sum + [...text].length, 0);
-  return (total <= RUNES_MAX ? told : cut(told)).map((text) => `299 - "${text.replace(/["\\]/g, "\\$&")}"`).map((value) => (httpVersion === 2 ? Buffer.from(value).toString("latin1") : value.replace(/[^\0-\xff]/gu, "?")));
+  return (total <= RUNES_MAX ? told : cut(told)).map((text) => headerField(`299 - "${text.replace(/["\\]/g, "\\$&")}"`));
 }
 
 function cut(texts: readonly string[]): string[] {
