@@ -259,6 +259,11 @@ export function reasonOf(error: unknown): StatusReason {
 }
 
 export function isNotFound(error: unknown): boolean { return reasonOf(error) === "NotFound"; }
+/** There is no object of this name: a server that serves its resource has said so. That nobody serves the resource says nothing of the object. */
+export function isObjectNotFound(error: unknown, name: string): boolean {
+  const details = findStatusError(error)?.status.details;
+  return isNotFound(error) && details?.name === name && !details.causes?.some(({ reason }) => reason === "UnexpectedServerResponse");
+}
 export function isAlreadyExists(error: unknown): boolean { return reasonOf(error) === "AlreadyExists"; }
 export function isConflict(error: unknown): boolean { return reasonOf(error) === "Conflict"; }
 export function isInvalid(error: unknown): boolean { return reasonOf(error) === "Invalid"; }

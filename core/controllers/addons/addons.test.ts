@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import { fakeApi } from "../../../test/fake-api.ts";
 import { inProcessServer } from "../../../test/in-process-server.ts";
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
+import { statusError } from "../../api/meta/status-error.ts";
 import type { Client } from "../../client/client.ts";
 import { type Events, silentEvents } from "../../client/events.ts";
 import { CONFIG_MAPS } from "../../client/resources.ts";
@@ -71,6 +73,26 @@ test("what moves to another file stays", () => world(async ({ files, bring, name
   await bring("two.yaml");
   expect(await names()).toEqual(["a=1"]);
 }));
+
+test("what is no longer asked for is deleted, be it that the version it was asked for in is served no more", async () => {
+  const api = fakeApi(), call = { signal: new AbortController().signal };
+  const widgets = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };
+  const make = async (version: string): Promise<unknown> => {
+    api.serve({ ...widgets, version });
+    return await api.client.resource({ ...widgets, version }).create({ apiVersion: `example.com/${version}`, kind: "Widget", metadata: { name: "one", namespace: "default" } }, call);
+  };
+  const files = new Map([["a.yaml", "{ apiVersion: example.com/v1, kind: Widget, metadata: { name: one } }"]]);
+  const controller = addonsController({ client: api.client, events: silentEvents, clock: systemClock, files: { stamps: () => Promise.resolve(files), read: (name) => Promise.resolve(files.get(name)) } });
+  const bring = async (): Promise<unknown> => await controller.reconcile(objectKey("", "a.yaml"), { ...call, log: silentLog });
+  await make("v1");
+  expect(await bring()).toBeUndefined();
+
+  await make("v2"); // the same, as the API has it
+  api.fail = ({ path }) => (path.startsWith("/apis/example.com/v1/") ? statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} }) : undefined);
+  files.set("a.yaml", "# nothing");
+  expect(await bring()).toBeUndefined();
+  expect(api.all({ ...widgets, version: "v2" })).toEqual([]);
+});
 
 test("nothing is deleted while another file cannot be read, or is empty: it may be what asks for it now", () => world(async ({ files, said, bring, names }) => {
   files.set("a.yaml", map("moves") + map("stays"));

@@ -13,6 +13,7 @@ import { parseApiVersion } from "../../api/meta/gvk.ts";
 import { ifFound } from "../../api/meta/if-found.ts";
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound, isObjectNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { discover } from "../../client/discovery.ts";
 import { CONFIG_MAPS } from "../../client/resources.ts";
@@ -120,12 +121,20 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     await client.resource(resource).apply({ ...manifest, metadata }, { fieldManager: FIELD_MANAGER, force: true, signal });
   }
 
-  async function remove(one: Asked, call: Call): Promise<void> {
+  /** In whichever version it is served: the one it was asked for in may be no more. `isFresh`: what is served has just been asked. */
+  async function remove(one: Asked, call: Call, isFresh = false): Promise<void> {
     await learn([one], call);
-    const resource = resourceOf(one);
+    const resource = resources.resourceOf(one);
     if (!resource) return; // and with its kind all its objects
     const { namespace, name } = one;
-    await ifFound(client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call));
+    try {
+      await client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call);
+    } catch (error) {
+      if (isObjectNotFound(error, name)) return;
+      if (!isNotFound(error) || isFresh) throw error;
+      resources.update(await discover(client, call.signal));
+      await remove(one, call, true);
+    }
   }
 
   /** What the other files ask for as they are now: an object may move from one to another. `unknown`: of one that does not say, as what is mistyped, or a power cut has left empty. */

@@ -8,6 +8,7 @@ import { findCondition } from "../../api/meta/conditions.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { withCondition, withoutCondition } from "../conditions.ts";
+import { isFarAhead } from "../wrong-clock.ts";
 import { fenceposts, replicasOf } from "./plan.ts";
 
 type Set = Readonly<ReplicaSet>;
@@ -77,7 +78,7 @@ function progressConditions(deployment: Readonly<Deployment>, status: Deployment
   if (isComplete(deployment, status)) {
     return withCondition(conditions, condition(nowMs, "Progressing", "True", "NewReplicaSetAvailable", `${subject} has successfully progressed.`));
   }
-  if (hasProgressed(deployment.status, status)) {
+  if (hasProgressed(deployment.status, status) || isFromAhead(findCondition(before, "Progressing"), nowMs)) {
     // Each progress restarts the deadline, which counts from lastUpdateTime: so the condition is renewed even if it says the same.
     const next = condition(nowMs, "Progressing", "True", "ReplicaSetUpdated", `${subject} is progressing.`);
     const old = findCondition(before, "Progressing");
@@ -99,6 +100,11 @@ function hasProgressed(before: Readonly<DeploymentStatus> = {}, after: Readonly<
   const old = ({ replicas = 0, updatedReplicas = 0 }: Readonly<DeploymentStatus>): number => replicas - updatedReplicas;
   return (after.updatedReplicas ?? 0) > (before.updatedReplicas ?? 0) || old(after) < old(before)
     || (after.readyReplicas ?? 0) > (before.readyReplicas ?? 0) || (after.availableReplicas ?? 0) > (before.availableReplicas ?? 0);
+}
+
+/** A clock years ahead has said so: the deadline would not come for as long. */
+function isFromAhead(progressing: DeploymentCondition | undefined, nowMs: number): boolean {
+  return progressing !== undefined && progressing.reason !== "NewReplicaSetAvailable" && progressing.reason !== "ProgressDeadlineExceeded" && isFarAhead(parseTime(progressing.lastUpdateTime ?? "") ?? 0, nowMs);
 }
 
 function isTimedOut(deployment: Readonly<Deployment>, conditions: Conditions, nowMs: number): boolean {

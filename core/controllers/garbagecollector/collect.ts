@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/garbagecollector/{garbagecollector,operations,patch}.go
  */
 import { type ApiObject, hasFinalizer, isDeleting, type OwnerReference } from "../../api/meta/object-meta.ts";
-import { isConflict, isNotFound, reasonOf } from "../../api/meta/status-error.ts";
+import { isConflict, isNotFound, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { ServedResource } from "../../client/discovery.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
@@ -152,11 +152,12 @@ export async function orphan(node: GraphNode, { client, resources }: Pick<Collec
   await removeFinalizer(clientOf(node.identity), node.identity, ORPHAN, signal);
 }
 
+/** Undefined: there is no such object. Throws where its resource is not served, or not in this version any more: that is known with the next discovery, and nothing goes for it. */
 async function read(objects: ResourceClient<ApiObject>, { name, namespace }: Identity, signal: AbortSignal): Promise<Readonly<ApiObject> | undefined> {
   try {
     return await objects.get({ metadata: { name, namespace } }, { signal });
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isObjectNotFound(error, name)) throw error;
     return undefined;
   }
 }

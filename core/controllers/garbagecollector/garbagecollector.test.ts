@@ -113,3 +113,41 @@ test("custom resources are followed as soon as they are served, and patched as t
     await maps(api).delete(a, {}, call);
     await eventually(() => api.all(WIDGETS).map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length]), (seen) => JSON.stringify(seen) === '[["two",1]]');
   }));
+
+test("an owner is not gone for nobody serving its resource, or its version, just now", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    let asked = 0;
+    api.serve(WIDGETS);
+    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
+    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("before", [ref(widget), ref(a)]), call);
+    await maps(api).delete(a, {}, call);
+    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    api.fail = ({ method, path }) => {
+      if (method !== "GET" || !path.endsWith("/widgets/one")) return undefined;
+      asked++;
+      return statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} });
+    };
+    await maps(api).create(map("after", [ref({ ...widget, apiVersion: "example.com/v2" })]), call); // as whoever has just moved to v2 makes it
+    await eventually(() => asked > 2 || names(api) !== "after,before", (over) => over);
+    expect(names(api)).toBe("after,before");
+    api.fail = undefined;
+    await api.client.resource(WIDGETS).delete(widget, {}, call);
+    await eventually(() => names(api), (seen) => seen === "");
+  }));
+
+test("what goes while its kind changes from one version to another takes what it owns along", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const definitions = api.client.resource(CUSTOM_RESOURCE_DEFINITIONS);
+    api.serve(WIDGETS);
+    const definition = await definitions.create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
+    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("owned", [ref(widget), ref(a)]), call);
+    await maps(api).delete(a, {}, call);
+    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    api.serve({ ...WIDGETS, version: "v2" }); // of which there are none
+    await definitions.patch(definition, "application/merge-patch+json", { metadata: { labels: { changed: "" } } }, call);
+    await eventually(() => names(api), (seen) => seen === "");
+  }));

@@ -8,8 +8,8 @@
  * API:    https://kubernetes.io/docs/concepts/architecture/garbage-collection/
  * Source: kubernetes v1.36 pkg/controller/garbagecollector
  */
-import { formatApiVersion } from "../../api/meta/gvk.ts";
-import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { formatApiVersion, formatGroupResource } from "../../api/meta/gvk.ts";
+import { type ApiObject, objectKey } from "../../api/meta/object-meta.ts";
 import { discover, type ServedResource } from "../../client/discovery.ts";
 import { API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS } from "../../client/resources.ts";
 import { breather } from "../../lifecycle/breather.ts";
@@ -46,6 +46,7 @@ export function garbageCollector({ client, informers, clock, events, log: parent
   const graph = new OwnerGraph();
   const resources = new ResourceMap();
   const monitors = new Map<string, Monitor>();
+  const followed = new Set<string>(); // kinds, at any time
   const deleteQueue = workQueue<string>(clock, { meter: metrics?.queue(DELETE_QUEUE) }); // by uid
   const orphanQueue = workQueue<string>(clock, { meter: metrics?.queue(ORPHAN_QUEUE) });
   const gone = goneOwners();
@@ -75,6 +76,14 @@ export function garbageCollector({ client, informers, clock, events, log: parent
     });
   }
 
+  /** What has gone between two informers of a kind, of two of its versions, say, neither has told. */
+  async function forgetUnseen(resource: ServedResource, signal: AbortSignal): Promise<void> {
+    const informer = informers.of<ApiObject>(resource);
+    await informer.whenSynced(signal);
+    if (!informer.synced) return;
+    for (const { identity } of graph.seenOf(resource)) if (informer.get(objectKey(identity.namespace, identity.name))?.metadata.uid !== identity.uid) apply(graph.remove(identity.uid));
+  }
+
   /** Brings the informers in line with what the server serves. */
   async function rediscover(signal: AbortSignal): Promise<boolean> {
     const found = await discover(client, signal).catch((error: unknown) => {
@@ -94,7 +103,13 @@ export function garbageCollector({ client, informers, clock, events, log: parent
       if (isCustom(resource)) informers.stop(resource); // built-in resources are never gone for good, and others use their informers
       monitors.delete(id);
     }
-    for (const [id, resource] of wanted) if (!monitors.has(id)) monitors.set(id, { resource, end: follow(resource) });
+    for (const [id, resource] of wanted) {
+      if (monitors.has(id)) continue;
+      monitors.set(id, { resource, end: follow(resource) });
+      const kind = formatGroupResource({ group: resource.group, resource: resource.kind });
+      if (followed.has(kind)) void forgetUnseen(resource, signal);
+      followed.add(kind);
+    }
     return found.failed.size === 0;
   }
 

@@ -9,6 +9,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/garbagecollector/{graph,graph_builder}.go
  */
+import { parseApiVersion } from "../../api/meta/gvk.ts";
 import { type ApiObject, hasFinalizer, isDeleting, namespaceOf, type OwnerReference } from "../../api/meta/object-meta.ts";
 
 export const ORPHAN = "orphan";
@@ -61,6 +62,11 @@ export class OwnerGraph {
   readonly #nodes = new Map<string, GraphNode>();
 
   get(uid: string): GraphNode | undefined { return this.#nodes.get(uid); }
+
+  /** Those that have been seen of one kind, in whichever version. */
+  seenOf(of: { readonly group: string; readonly kind: string }): GraphNode[] {
+    return [...this.#nodes.values()].filter(({ virtual, identity: { apiVersion, kind } }) => !virtual && kind === of.kind && parseApiVersion(apiVersion).group === of.group);
+  }
 
   /** An object appeared or changed. */
   put(identity: Identity, object: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): Effects {
