@@ -411,6 +411,12 @@ test("where all rows take what they may, none is made, those that there are can 
   await again.put("/9", { text }, 0);
 });
 
+test("where all rows take what they may, what need not wait for the disk is refused as well, and told so", async () => {
+  const { store } = await watched({ bytesMax: 2_000, volatile: (key) => key.startsWith("/events/") });
+  await store.put("/a", { text: "x".repeat(1_900) }, 0);
+  expect((await failure(store.put("/events/a", { text: "x".repeat(200) }, 0))).code).toBe("full");
+});
+
 test("a write that met another one of its group is refused with it if the disk fails", async () => {
   const { disk, store } = await watched();
   disk.fault = () => ({ error: new StoreError("full"), landed: false });

@@ -311,6 +311,7 @@ class MvccStore implements Store {
   #commitVolatile(requests: readonly WriteRequest[], head: Revision): Revision {
     if (requests.length === 0) return head;
     const draft = draftWrites(requests, this.#draftContext(head));
+    for (const { request, error } of draft.refused) request.reject(error);
     for (const { request, current } of draft.losers) request.reject(conflict(request, current));
     for (const write of draft.accepted) this.#apply(write);
     if (draft.accepted.length > 0) this.#watchers.wake();
