@@ -6,6 +6,7 @@ import type { Log } from "../core/observe/log.ts";
 import "../core/net/spent-connections.ts";
 import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
 import { SharedParts } from "../core/registry/generic/shared-parts.ts";
+import { memoryLimit } from "../node/os/memory-limit.ts";
 import { plaintextOf } from "../storage/encryption/encryption.ts";
 import { openEtcd } from "../storage/etcd/etcd.ts";
 import type { EtcdTls } from "../storage/etcd/members.ts";
@@ -57,7 +58,7 @@ const OBJECT_BYTES_MAX = 8 * 1024 ** 3;
 
 /** How many bytes all objects of the built-in store may have. */
 function objectBytesMax(): number {
-  return Math.min(OBJECT_BYTES_MAX, Math.min(totalmem(), process.constrainedMemory() || Infinity) * MEMORY_SHARE);
+  return Math.min(OBJECT_BYTES_MAX, Math.min(totalmem(), memoryLimit()) * MEMORY_SHARE);
 }
 
 export async function openDatastore({ settings, path: given, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {

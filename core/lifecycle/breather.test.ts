@@ -14,10 +14,10 @@ test("work goes on until its slice is used up; then what waits has its turn", as
   expect(breathe()).toBeUndefined();
 });
 
-test("where a turn of all takes long a slice is a part of that, and no more than others can wait for", async () => {
+test("where a turn of all takes long the slice of whom it may be longer for is a part of that, and no more than others can wait for", async () => {
   const workIn = async (othersMs: number): Promise<readonly number[]> => {
     let upMs = 0, others = 0, isOver = false;
-    const breathe = breather({ uptimeMs: () => upMs });
+    const breathe = breathers({ uptimeMs: () => upMs }, { sliceMsMax: 50 })();
     const worked: number[] = []; // ms, by turns that others had before
     const turn = (): void => {
       others++;
@@ -36,6 +36,25 @@ test("where a turn of all takes long a slice is a part of that, and no more than
   expect(await workIn(30)).toEqual([10, 10, 10, 10, 10]);
   expect(await workIn(160)).toEqual([10, 34, 39, 40, 40]);
   expect(await workIn(2_000)).toEqual([10, 50, 50, 50, 50]);
+});
+
+test("however many are busy, none takes longer because of the others", async () => {
+  let upMs = 0, isOver = false;
+  const clock = { uptimeMs: () => upMs }, turnsAtMs: number[] = [];
+  const turn = (): void => {
+    turnsAtMs.push(upMs);
+    isOver = turnsAtMs.length >= 30;
+    if (!isOver) setImmediate(turn);
+  };
+  setImmediate(turn);
+  await Promise.all(Array.from({ length: 8 }, async () => {
+    const breathe = breather(clock);
+    while (!isOver) {
+      upMs++;
+      await breathe();
+    }
+  }));
+  expect(turnsAtMs.at(-1)! - turnsAtMs.at(-2)!).toBe(80);
 });
 
 test("several that work at the same time have one slice of time, not one each", async () => {

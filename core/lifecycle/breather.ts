@@ -8,11 +8,10 @@
  */
 import type { Clock } from "./clock.ts";
 
-/**
- * How long nobody else's turn comes. Where all of them together took long, a part of that: on a slow machine, or one that others keep busy, requests are served all that have come, and
- * who got the same few milliseconds between them would fall behind for as long as more come.
- */
-const SLICE_MS = 10, SLICE_MS_MAX = 50, SLICE_OF_TURN = 0.2;
+/** How long nobody else's turn comes. */
+const SLICE_MS = 10;
+/** A longer slice is such a part of the turn of the event loop before. */
+const SLICE_OF_TURN = 0.2;
 /** What goes on has done its piece of work after so many: those of the functions that await one another above it. */
 const MICROTASKS_MAX = 4;
 
@@ -54,11 +53,19 @@ export function atOnce<T>(work: Pausing<T>): T {
 
 export function breather(clock: Pick<Clock, "uptimeMs">): Breathe { return breathers(clock)(); }
 
+interface Slices {
+  /**
+   * How long a slice may be where a turn of all takes long: on a slow machine, or one that others keep busy, requests are served all that have come, and who got the same few milliseconds
+   * between them would fall behind for as long as more come. For one alone in the process: five would each take the others' slices for such a turn, and take longer ones for it.
+   */
+  readonly sliceMsMax?: number;
+}
+
 /**
  * For pieces of work that come and go, perhaps a thousand at a time: each gets its own from what this returns, and all share one slice. What waits goes on one after another
  * as long as a slice lasts, and every other of them is one that has not waited before, so that short work does not wait for all that is long, nor small pieces for a turn each.
  */
-export function breathers(clock: Pick<Clock, "uptimeMs">): () => Breathe {
+export function breathers(clock: Pick<Clock, "uptimeMs">, { sliceMsMax = SLICE_MS }: Slices = {}): () => Breathe {
   const fresh: (() => void)[] = [], waiting: (() => void)[] = [];
   let isFreshNext = true;
   let isWoken = false; // somebody will let those who wait go on
@@ -66,7 +73,7 @@ export function breathers(clock: Pick<Clock, "uptimeMs">): () => Breathe {
   let isBegun = false; // nobody else has had a turn since `sinceMs`
   function begin(turnMs: number): void {
     sinceMs = clock.uptimeMs();
-    sliceMs = Math.min(SLICE_MS_MAX, Math.max(SLICE_MS, turnMs * SLICE_OF_TURN));
+    sliceMs = Math.min(sliceMsMax, Math.max(SLICE_MS, turnMs * SLICE_OF_TURN));
     isBegun = true;
     setImmediate(() => { isBegun = false; });
   }

@@ -32,6 +32,9 @@ import { PodGroupCycle } from "./pod-group-cycle.ts";
 import type { Attempt } from "./queue.ts";
 import { RoomMaker } from "./room-maker.ts";
 
+/** Pods are decided on as fast as they are made where requests keep all busy, and no request waits noticeably longer. */
+const SLICE_MS_MAX = 50;
+
 type Within = readonly LiveNode[] | undefined;
 
 export function scheduler(deps: SchedulerDeps): Runnable {
@@ -67,7 +70,7 @@ class Scheduler {
     this.#parts = parts;
     this.#binder = binder;
     this.#rooms = new RoomMaker(parts, binder);
-    this.#breathers = breathers(parts.deps.clock);
+    this.#breathers = breathers(parts.deps.clock, { sliceMsMax: SLICE_MS_MAX });
     this.#groups = parts.groups && new PodGroupCycle({
       parts, groups: parts.groups, binder, rooms: this.#rooms, place: (tried, within) => this.#placedNext(tried, within),
       placeWithExtenders: (tried, within) => this.#placeWithExtenders(tried, within),

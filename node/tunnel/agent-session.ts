@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { dialTcp } from "../../core/net/dial-tcp.ts";
+import { readFirst } from "../../core/net/read-first.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { TunnelConnection } from "../../core/tunnel/connection.ts";
 import { Multiplexer } from "../../core/tunnel/multiplexer.ts";
@@ -101,7 +102,7 @@ export class AgentSession {
 
 function joinConnections(connection: TunnelConnection, socket: Socket, clock: Clock): void {
   let failure: Error | undefined;
-  connection.pipe(socket);
+  connection.pipe(readFirst(socket)); // who refuses what it is sent may not read it
   socket.pipe(connection);
   socket.on("error", (error) => { failure = error; });
   socket.on("close", () => {

@@ -7,6 +7,7 @@ import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { nodeCredentials, servingMaterial, testPki } from "../../test/certificates.ts";
 import { connectProxy } from "../../test/connect-proxy.ts";
+import { hastyServer } from "../../test/hasty-server.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -155,6 +156,22 @@ test("a connection that is cut off is no end of data", async () => {
   const connection = await dial();
   connection.write("go");
   await expect(textOf(connection)).rejects.toThrow(/ECONNRESET|reset/);
+});
+
+test("who closes without having read all, as a server that refuses an upload does, is heard", async () => {
+  await using hasty = await hastyServer();
+  const server = await startServer();
+  await start(agentOf([server.url], { kubeletPort: hasty.port }));
+  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(60_000)))!;
+  const connection = await session.dial({ host: "127.0.0.2", port: hasty.port, signal });
+  const peer = await hasty.peer, got: string[] = [];
+  connection.on("data", (chunk: Buffer) => got.push(chunk.toString())).on("error", () => undefined);
+  connection.write("unread");
+  await systemClock.sleep(20, signal);
+  connection.write("more");
+  setImmediate(() => peer.write("413", () => void peer.destroy()));
+  await eventually(() => session.connectionCount === 0);
+  expect(got).toEqual(["413"]);
 });
 
 test("a reader that stops delays nobody else, and costs no more than its window", async () => {

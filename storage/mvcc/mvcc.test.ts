@@ -411,6 +411,24 @@ test("where all rows take what they may, none is made, those that there are can 
   await again.put("/9", { text }, 0);
 });
 
+test("where all rows take what they may, what need not wait for the disk is refused as well, and told so", async () => {
+  const { store } = await watched({ bytesMax: 2_000, volatile: (key) => key.startsWith("/events/") });
+  await store.put("/a", { text: "x".repeat(1_900) }, 0);
+  expect((await failure(store.put("/events/a", { text: "x".repeat(200) }, 0))).code).toBe("full");
+});
+
+test("where nothing that there is may grow any more, what is urgent may, a little: also where more is found than all may take", async () => {
+  const disk = new MemoryDisk(), text = "x".repeat(1_000);
+  const { store: before } = await watched({ disk });
+  const [plain, urgent] = [await before.put("/plain", { text }, 0), await before.put("/urgent", { text }, 0)];
+  await before.close();
+
+  const { store } = await watched({ disk, bytesMax: 1_000, urgent: (key) => key === "/urgent" });
+  expect((await failure(store.put("/plain", { text: `${text}.` }, plain))).code).toBe("full");
+  expect((await failure(store.put("/urgent", { text: `${text}${text}` }, urgent))).code).toBe("full");
+  await store.put("/urgent", { text: `${text} is to go` }, urgent);
+});
+
 test("a write that met another one of its group is refused with it if the disk fails", async () => {
   const { disk, store } = await watched();
   disk.fault = () => ({ error: new StoreError("full"), landed: false });

@@ -44,7 +44,7 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly volatile?: (key: string, value: Value | undefined, previous: Value | undefined) => boolean;
   /** It has held something, and a disk on which nothing is has lost it. */
   readonly wasUsed?: boolean;
-  /** Which rows may also be overwritten while room is short, as long as the disk takes it: few and small ones, that tell of it, or lead to room. */
+  /** Which rows may also be overwritten while room is short, as long as the disk takes it and memory is left for it: few and small ones, that tell of it, or lead to room. */
   readonly urgent?: (key: string, value: Value) => boolean;
   /** How much all rows may take together, in bytes of JSON. Creating more is refused as "full". Default: no end. */
   readonly bytesMax?: number;
@@ -139,9 +139,9 @@ class MvccStore implements Store {
     this.#clock = options.clock;
     this.#options = options;
     this.#durable = durable;
-    this.#quota = new Quota(options.bytesMax ?? Infinity);
     this.#revision = this.#head = head;
     for (const { row, size } of loaded.rows) this.#rows.set(row, size);
+    this.#quota = new Quota(options.bytesMax ?? Infinity, this.#rows.bytes);
     this.#history = new History(head, options);
     this.#behind = new WriteBehind({ ...options, onDue: () => this.#flush() });
     const store = this;
@@ -285,9 +285,10 @@ class MvccStore implements Store {
       head,
       isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
       refusal: ({ key, value, size, kind, durable }) => {
-        const exceeded = kind === "delete" ? undefined : this.#quota.refusal({ kind, growth: size - this.#rows.sizeOf(key), bytes: this.#rows.bytes });
+        const isUrgent = (): boolean => kind === "overwrite" && value !== undefined && this.#options.urgent?.(key, value) === true;
+        const exceeded = kind === "delete" ? undefined : this.#quota.refusal({ kind, growth: size - this.#rows.sizeOf(key), bytes: this.#rows.bytes, isUrgent });
         if (exceeded) return exceeded;
-        if (durable) return kind === "delete" || (kind === "overwrite" && value && hasSome(noRoom) && this.#options.urgent?.(key, value)) ? down : noRoom;
+        if (durable) return kind === "delete" || (hasSome(noRoom) && isUrgent()) ? down : noRoom;
         return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
       },
     };
@@ -311,6 +312,7 @@ class MvccStore implements Store {
   #commitVolatile(requests: readonly WriteRequest[], head: Revision): Revision {
     if (requests.length === 0) return head;
     const draft = draftWrites(requests, this.#draftContext(head));
+    for (const { request, error } of draft.refused) request.reject(error);
     for (const { request, current } of draft.losers) request.reject(conflict(request, current));
     for (const write of draft.accepted) this.#apply(write);
     if (draft.accepted.length > 0) this.#watchers.wake();

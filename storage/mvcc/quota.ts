@@ -2,26 +2,34 @@
  * How much all rows together may take. They are in memory, from when the store opens: rows that somebody goes on making would end the process, and each one that is started after it.
  *
  * As etcd with its quota: what would take more is refused, in its words, until enough is deleted. Unlike there, rows that are there can be overwritten, and grow a little: nodes stay ready, pods come up and go.
+ * Where that has been used up, too, what is urgent has as much again: a pod or a namespace that is to go is marked so before it goes.
  */
 import { StoreError } from "../store.ts";
 
 /** Its words. Source: etcd v3.6 api/v3rpc/rpctypes/error.go ErrGRPCNoSpace */
 export const NO_SPACE = "etcdserver: mvcc: database space exceeded";
 
-/** Of what all may take, so much more is left for rows that are overwritten. */
+/** Of what all may take, so much more is left for rows that are overwritten, and so much again for those of them that are urgent. */
 const OVERWRITE_SHARE = 1 / 8;
 /** Of it, so much must have gone until there is room again. */
 const ROOM_SHARE = 1 / 16;
 
 export class Quota {
   readonly #bytesMax: number;
+  readonly #most: Readonly<Record<"create" | "overwrite" | "urgent", number>>;
   #exceeded: StoreError | undefined;
 
-  constructor(bytesMax: number) { this.#bytesMax = bytesMax; }
+  /** `bytes`: what was there when the store was opened, which may be more than all may take. */
+  constructor(bytesMax: number, bytes: number) {
+    const overwrite = bytesMax * (1 + OVERWRITE_SHARE);
+    this.#bytesMax = bytesMax;
+    this.#most = { create: bytesMax, overwrite, urgent: Math.max(overwrite, bytes) + bytesMax * OVERWRITE_SHARE };
+  }
 
   /** Why a row cannot be `growth` larger, where all of them have `bytes`. */
-  refusal({ kind, growth, bytes }: { readonly kind: "create" | "overwrite"; readonly growth: number; readonly bytes: number }): StoreError | undefined {
-    if (growth <= 0 || bytes + growth <= this.#bytesMax * (kind === "create" ? 1 : 1 + OVERWRITE_SHARE)) return undefined;
+  refusal({ kind, growth, bytes, isUrgent }: { readonly kind: "create" | "overwrite"; readonly growth: number; readonly bytes: number; readonly isUrgent: () => boolean }): StoreError | undefined {
+    const after = bytes + growth;
+    if (growth <= 0 || after <= this.#most[kind] || (after <= this.#most.urgent && isUrgent())) return undefined;
     return (this.#exceeded = new StoreError("full", { reason: NO_SPACE, bytes, bytesMax: this.#bytesMax, remedy: "delete objects that nobody needs; a ResourceQuota keeps a namespace from making more" }));
   }
 

@@ -169,3 +169,25 @@ test("what takes long to find out is left unfinished where whoever asks can go o
   const unasked = devicePlan(candidate(using), cluster) as DevicePlan; // nobody goes on with it
   expect(unasked.on(here)).toEqual({ reason: "cannot allocate all claims" });
 });
+
+test("what takes little on each of many nodes is left unfinished, too, once all together have taken long", () => {
+  const names = Array.from({ length: 20 }, (_, i) => `n${i}`);
+  const slices = names.map((name) => stored("resource.k8s.io/v1", "ResourceSlice", name, { spec: { driver: "d", nodeName: name, pool: { name, generation: 1, resourceSliceCount: 1 }, devices: [{ name: "x" }, { name: "y" }] } }));
+  const three = claim(undefined, { devices: { requests: ["a", "b", "c"].map((name) => ({ name, exactly: { deviceClassName: "gpu" } })) } });
+  let uptimeMs = 0;
+  const cluster = { ...schedulingCluster({ nodes: names.map((name) => node(name)), objects: [...classes, three, ...slices] }), clocks: { nowMs: () => 0, uptimeMs: () => uptimeMs++ } };
+  const plan = devicePlan(candidate(using), cluster) as DevicePlan;
+  plan.mayPause = true;
+  let unfinished = 0;
+  for (const { node: here } of cluster.nodes()) {
+    try {
+      plan.on(here);
+    } catch (error) {
+      unfinished++;
+      atOnce((error as Unfinished).rest);
+    }
+    expect(plan.on(here)).toEqual({ reason: "cannot allocate all claims" });
+  }
+  expect(unfinished).toBeGreaterThan(0);
+  expect(unfinished).toBeLessThan(names.length);
+});

@@ -34,7 +34,7 @@ export interface DeviceTimeouts {
 
 export interface Clocks { readonly nowMs: () => number; readonly uptimeMs: () => number }
 
-/** How long is thought about a node without letting others run. */
+/** How long is thought about nodes without letting others run. */
 const THOUGHT_MS = 10;
 
 /** Thrown where there is more to think about than others should wait for: once `rest` has been gone through, the same question has its answer. */
@@ -66,6 +66,7 @@ export class DevicePlan {
   readonly #byNode = new Map<string, { readonly thought: Thought } | { readonly error: unknown }>();
   readonly #everyNodes = new Map<Readonly<ResourceSlice>, Pool>();
   readonly #selected = new Selected();
+  #pauseAtMs: number | undefined; // of uptime; undefined: others have just had their turn
   #slices: SlicesByNode | undefined;
   #allocated: ReturnType<Devices["allocated"]> | undefined;
 
@@ -95,8 +96,12 @@ export class DevicePlan {
   }
 
   #begin(thinking: Pausing<void>): void {
-    const endMs = this.#clocks.uptimeMs() + THOUGHT_MS;
-    while (!thinking.next().done) if (this.#clocks.uptimeMs() >= endMs) throw new Unfinished(thinking);
+    this.#pauseAtMs ??= this.#clocks.uptimeMs() + THOUGHT_MS;
+    while (!thinking.next().done) {
+      if (this.#clocks.uptimeMs() < this.#pauseAtMs) continue;
+      this.#pauseAtMs = undefined;
+      throw new Unfinished(thinking);
+    }
   }
 
   *#noted(node: Readonly<Node>): Pausing<void> {
