@@ -142,6 +142,13 @@ test.each<[unknown, string[]]>([
     "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 60: may not specify a duration less than 10 minutes",
     "spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set",
   ]],
+  [{
+    volumes: [{ name: "v", projected: { sources: [
+      { secret: { name: "s", items: [{ key: "k", path: "a" }, { key: "l", path: "b" }] } }, { configMap: { name: "m", items: [{ key: "k", path: "b" }, { key: "l", path: "c" }] } },
+      { downwardAPI: { items: [{ path: "c", fieldRef: { fieldPath: "metadata.name" } }] } }, { secret: { name: "t", items: [{ key: "k", path: "a" }] } },
+      { podCertificate: { signerName: "example.com/s", keyType: "ED25519", credentialBundlePath: "a" } }, { clusterTrustBundle: { name: "b", path: "c" } },
+    ] } }],
+  }, ["m", "c", "t", "a", "c"].map((shown) => `spec.volumes[0].projected: Invalid value: "${shown}": conflicting duplicate paths`)],
   [{ tolerations: [{ key: "k", operator: "Exists", value: "v" }] }, ["spec.tolerations[0].operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'"]],
   [{ tolerations: [{ operator: "Equal" }] }, ["spec.tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means \"match all values and all keys\""]],
   [{ affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{}] } } }, [
