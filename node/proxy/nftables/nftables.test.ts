@@ -20,6 +20,15 @@ const base: PortPlan = {
 const ruleset = (...plans: Partial<PortPlan>[]): Ruleset => merge(plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER)));
 const script = (plan: Partial<PortPlan>): string[] => difference("t", 4, EMPTY_RULESET, ruleset(plan)).text.trim().split("\n").filter((line) => !/^(add|flush) chain/.test(line));
 
+test("where pods' addresses are not known nothing is compared with none: nft takes no empty set", () => {
+  const outsiders = { nodePort: 30080, externalLocal: true, localBackends: [backend(1, true)] };
+  for (const clusterCidrs of [[], CLUSTER]) {
+    const lines = (frameText({ table: "t", family: 4, clusterCidrs, serviceCidrs: [] }) + difference("t", 4, EMPTY_RULESET, merge([renderPort({ ...base, ...outsiders }, clusterCidrs)])).text).split("\n");
+    expect(lines.filter((line) => line.includes("{  }"))).toEqual([]);
+    expect(lines.filter((line) => /saddr (!= )?\{/.test(line)).length).toBe(clusterCidrs.length * 2);
+  }
+});
+
 test("a cluster IP and its endpoints are elements; the rule is shared", () => {
   expect(script({})).toEqual([
     "add rule ip t tcp-endpoints/2 dnat ip addr . port to ip daddr . tcp dport . numgen random mod 2 map @tcp-endpoints",
