@@ -16,7 +16,7 @@ type Wrap = (template: Given) => Given;
 const labels = { app: "a" };
 const selected: Wrap = (template) => ({ spec: { selector: { matchLabels: labels }, template } });
 const template = (lifecycle?: object): Given => ({ metadata: { labels }, spec: { containers: [{ name: "c", image: "i", ...(lifecycle && { lifecycle }) }] } });
-const SIGNAL = { stopSignal: "SIGUSR1" };
+const SIGNAL = { stopSignal: "SIGUSR1" } as const;
 
 test.each<[string, Resource<never>, Wrap]>([
   ["a Pod", pods as never, (given) => given], ["a PodTemplate", podTemplates as never, (given) => ({ template: given })], ["a ReplicationController", replicationControllers as never, (given) => ({ spec: { selector: labels, template: given } })],
