@@ -4,7 +4,7 @@ import { mulberry32 } from "../../test/mulberry32.ts";
 import { storeError } from "../disk.ts";
 import type { StoreClock } from "../engine.ts";
 import { MemoryDisk } from "../memory.ts";
-import { type Revision, type Row, type Store, StoreError, type Value } from "../store.ts";
+import { type Listing, type Revision, type Row, type Store, StoreError, type Value } from "../store.ts";
 import { openMvcc } from "./mvcc.ts";
 
 const SEEDS = Number(process.env["MODEL_SEEDS"] ?? 15), FIRST = Number(process.env["MODEL_FIRST"] ?? 1), STEPS = 300;
@@ -36,6 +36,22 @@ async function settle(): Promise<void> {
 
 type State = ReadonlyMap<string, { readonly revision: Revision; readonly n: unknown }>;
 const stateOf = (rows: readonly Row[]): State => new Map(rows.map(({ key, revision, value }) => [key, { revision, n: value["n"] }]));
+
+/** All there was at a revision, some rows at a time. */
+async function pages(store: Store, revision: Revision, limit: number): Promise<Listing[]> {
+  const all: Listing[] = [];
+  for (let after: string | undefined; ; ) {
+    const page = await store.list({ prefix: "", revision, limit, ...(after === undefined ? {} : { after }) });
+    all.push(page);
+    if (!page.more) return all;
+    after = page.rows.at(-1)!.key;
+  }
+}
+
+/** How many rows each page has, and how many are left after it. */
+function pageSizes(total: number, limit: number): (readonly [rows: number, remaining: number])[] {
+  return Array.from({ length: Math.max(1, Math.ceil(total / limit)) }, (_, i) => [Math.min(limit, total - i * limit), Math.max(0, total - (i + 1) * limit)]);
+}
 
 /** One life of a store, from its opening to its end. */
 class Life {
@@ -168,8 +184,10 @@ async function run(seed: number): Promise<void> {
       await settle();
       expect(stateOf((await life.store.list({ prefix: "" })).rows)).toEqual(life.now);
       const at = [...life.states.keys()][below(life.states.size)]!;
-      const listed = await life.store.list({ prefix: "", revision: at }).catch((error: unknown) => { expect((error as StoreError).code).toBe("compacted"); });
-      if (listed) expect(stateOf(listed.rows)).toEqual(life.states.get(at));
+      const limit = 1 + below(KEYS.length);
+      const listed = await pages(life.store, at, limit).catch((error: unknown) => { expect((error as StoreError).code).toBe("compacted"); });
+      const then = life.states.get(at)!;
+      if (listed) expect([stateOf(listed.flatMap(({ rows }) => rows)), listed.map(({ rows, remaining }) => [rows.length, remaining])]).toEqual([then, pageSizes(then.size, limit)]);
     }
     if (life.broken) throw life.broken;
   }

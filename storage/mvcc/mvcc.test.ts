@@ -323,6 +323,17 @@ for (const landed of [false, true]) {
   });
 }
 
+test("what waits for a full disk is bounded: beyond that nothing volatile is new, and what is known is still renewed", async () => {
+  const { disk, store } = await watched();
+  disk.full = new StoreError("full", { freeBytes: 0 });
+  const made = await Promise.all(Array.from({ length: 20_000 }, (_, i) => store.put(`/leases/${i}`, { n: 1 }, 0)));
+  expect((await failure(store.put("/leases/more", {}, 0))).code).toBe("full");
+  await store.put("/leases/0", { n: 2 }, made[0]!);
+  await store.delete("/leases/1", made[1]!);
+  disk.full = undefined;
+  await store.put("/leases/more", {}, 0);
+});
+
 test("where little room is left, puts are refused and deletes are not", async () => {
   const { disk, store } = await watched();
   const a = await store.put("/a", {}, 0);

@@ -78,13 +78,16 @@ export async function rollAll(scene: Scene): Promise<void> {
   for (const object of scene.deployments()) await scene.change(DEPLOYMENTS, object, { spec: { template: scene.workloads.template(object.metadata.name) } });
 }
 
+/** So few may be missing that others have not come before more are asked for. */
+const MISSING_MAX = 2;
+
 /** A machine is emptied, say: pods are evicted as fast as their budget allows. */
 export async function evictWithinBudget(scene: Scene): Promise<void> {
   const { random, workloads, invariants, cluster: { clock } } = scene;
   const web = scene.deployments().find(({ metadata }) => metadata.name === "web");
   const { replicas = 0 } = web?.spec ?? {};
   if (!web || replicas < 2 || web.status?.availableReplicas !== replicas) return;
-  const least = random.integer(1, replicas - 1);
+  const least = random.integer(Math.max(1, replicas - MISSING_MAX), replicas - 1);
   await scene.create(POD_DISRUPTION_BUDGETS, workloads.budget("web", least));
   await clock.run(10_000);
   invariants.watchBudget(web.metadata.uid, least);

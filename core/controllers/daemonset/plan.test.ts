@@ -52,6 +52,17 @@ test("where a surge is allowed a pod on its way out does not keep its successor 
   expect([planned(surging, going), planned(surging, [...going, pod("a")]), planned(set(), going)]).toEqual([["a"], [], []]);
 });
 
+test.each<[string, Pod[], string[]]>([
+  ["the old one while the new one is not ready", [pod("a", { hash: "old" }), pod("a", { ready: false })], []],
+  ["not the old one, which is not ready", [pod("a", { hash: "old", ready: false }), pod("a", { ready: false })], ["a:old"]],
+  ["the new one alone, once it is ready", [pod("a", { hash: "old" }), pod("a")], ["a:old"]],
+  ["one of each, of more", [pod("a", { hash: "old" }), pod("a", { hash: "old" }), pod("a", { ready: false }), pod("a", { ready: false })], ["a:old", "a:new"]],
+  ["one, of two new ones", [pod("a"), pod("a")], ["a:new"]], ["one, of two old ones", [pod("a", { hash: "old" }), pod("a", { hash: "old" })], ["a:old"]],
+])("of several on one node, where a surge is allowed, stays %s", (_, pods, removed) => {
+  const surging = set({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } });
+  expect(names(planPlacement(world([node("a")], pods, surging)).remove)).toEqual(removed);
+});
+
 test.each([
   { name: "one at a time", pods: [pod("a", { hash: "old" }), pod("b", { hash: "old" }), pod("c")], of: set(), create: [], remove: 1 },
   { name: "none while one is missing", pods: [pod("a", { hash: "old" }), pod("b", { hash: "old" })], of: set(), create: [], remove: 0 },

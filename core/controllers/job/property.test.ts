@@ -13,14 +13,14 @@ test("never more at once than may be, each success counted once whatever is lost
   for (let seed = 1; seed <= 150; seed++) {
     const random = seededRandom(seed);
     const indexed = random.chance(0.5);
-    const completions = random.integer(1, 12), parallelism = random.integer(1, 6);
-    const spec = { template: {}, completions, parallelism, backoffLimit: 1000, ...(indexed ? { completionMode: "Indexed" as const } : {}) };
+    const completions = random.integer(1, 12);
+    let parallelism = random.integer(1, 6);
     let status: JobStatus = {};
     let members: Member[] = [];
     let made = 0;
     const succeeded = new Set<string>(); // uids, or indexes
     let nowMs = Date.parse("2026-01-02T00:00:00Z");
-    const job = (): Job => ({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "work", namespace: "n", uid: "j", resourceVersion: "1", creationTimestamp: "" }, spec, status });
+    const job = (): Job => ({ apiVersion: "batch/v1", kind: "Job", metadata: { name: "work", namespace: "n", uid: "j", resourceVersion: "1", creationTimestamp: "" }, spec: { template: {}, completions, parallelism, backoffLimit: 1000, ...(indexed ? { completionMode: "Indexed" as const } : {}) }, status });
     const pods = (): Pod[] => members.map(({ uid, index, phase, tracked, deleting }): Pod => ({
       apiVersion: "v1", kind: "Pod",
       metadata: {
@@ -32,6 +32,9 @@ test("never more at once than may be, each success counted once whatever is lost
     let step = 0;
     for (; step < 500 && !((status.succeeded ?? 0) >= completions && members.every(({ tracked, phase }) => !tracked && phase !== "Running") && Object.keys(status.uncountedTerminatedPods ?? {}).length === 0); step++) {
       const label = `seed ${seed}, step ${step}`;
+      if (random.chance(0.1)) parallelism = random.integer(1, 6);
+      const twice = members.find(({ phase, deleting }) => phase === "Running" && !deleting);
+      if (twice !== undefined && random.chance(0.1)) members.push({ ...twice, uid: `p${made++}` }); // one that was made, though nobody was told so
       const view = viewOf(job(), pods());
       const failures = failuresAfter(undefined, view, nowMs);
       const plan = planPods(view, failures, nowMs + 3_600_000 * Number(backoffLeftMs(failures, nowMs) > 0));

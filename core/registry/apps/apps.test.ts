@@ -16,6 +16,12 @@ const selector = { matchLabels: { app: "web" } };
 const template = { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "i" }] } };
 const spec = (more: Given = {}): Given => ({ spec: { selector, template, ...more } });
 
+test.each<[object, string[]]>([
+  [{ containerPort: 80 }, []], [{ containerPort: 80, hostPort: 80 }, []], [{ containerPort: 80, hostPort: 81 }, ["spec.template.spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"]],
+])("on the host's network a template's port is the host's: %j", (port, errors) => {
+  expect(created(deployments, spec({ template: { ...template, spec: { hostNetwork: true, containers: [{ name: "c", image: "i", ports: [port] }] } } })).errors).toEqual(errors);
+});
+
 test("what the API fills in", () => {
   expect(created(deployments, spec()).object.spec).toMatchObject({
     replicas: 1, strategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "25%", maxSurge: "25%" } }, revisionHistoryLimit: 10, progressDeadlineSeconds: 600,

@@ -20,6 +20,15 @@ const base: PortPlan = {
 const ruleset = (...plans: Partial<PortPlan>[]): Ruleset => merge(plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER)));
 const script = (plan: Partial<PortPlan>): string[] => difference("t", 4, EMPTY_RULESET, ruleset(plan)).text.trim().split("\n").filter((line) => !/^(add|flush) chain/.test(line));
 
+test("where pods' addresses are not known nothing is compared with none: nft takes no empty set", () => {
+  const outsiders = { nodePort: 30080, externalLocal: true, localBackends: [backend(1, true)] };
+  for (const clusterCidrs of [[], CLUSTER]) {
+    const lines = (frameText({ table: "t", family: 4, clusterCidrs, serviceCidrs: [] }) + difference("t", 4, EMPTY_RULESET, merge([renderPort({ ...base, ...outsiders }, clusterCidrs)])).text).split("\n");
+    expect(lines.filter((line) => line.includes("{  }"))).toEqual([]);
+    expect(lines.filter((line) => /saddr (!= )?\{/.test(line)).length).toBe(clusterCidrs.length * 2);
+  }
+});
+
 test("a cluster IP and its endpoints are elements; the rule is shared", () => {
   expect(script({})).toEqual([
     "add rule ip t tcp-endpoints/2 dnat ip addr . port to ip daddr . tcp dport . numgen random mod 2 map @tcp-endpoints",
@@ -39,6 +48,15 @@ test.each<[string, Partial<PortPlan>]>([["a cluster IP", {}], ["a node port", { 
 test.each([
   { name: "no endpoints anywhere: rejected", plan: { clusterBackends: [], anyBackend: false, nodePort: 30080 }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : goto reject-chain }', 'add element ip t no-endpoint-nodeports { tcp . 30080 comment "default/web:http" : goto reject-chain }'] },
   { name: "none on this node: dropped", plan: { clusterBackends: [], internalLocal: true }, lines: ['add element ip t no-endpoint-services { 10.43.0.5 . tcp . 80 comment "default/web:http" : drop }'] },
+  {
+    name: "external policy Local, no endpoint on this node: outsiders are dropped, the cluster is served", plan: { externalIps: ["192.0.2.1"], nodePort: 30080, externalLocal: true },
+    lines: [
+      'add element ip t no-endpoint-services { 192.0.2.1 . tcp . 80 comment "default/web:http" : drop }', 'add element ip t no-endpoint-nodeports { tcp . 30080 comment "default/web:http" : drop }',
+      "add rule ip t external/default/web/tcp/http ip saddr { 10.42.0.0/16 } goto cluster/default/web/tcp/http", "add rule ip t external/default/web/tcp/http fib saddr type local mark set mark or 0x4000",
+      "add rule ip t external/default/web/tcp/http fib saddr type local goto cluster/default/web/tcp/http",
+      "add element ip t service-ips { 10.43.0.5 . tcp . 80 : goto cluster/default/web/tcp/http, 192.0.2.1 . tcp . 80 : goto external/default/web/tcp/http }",
+    ],
+  },
   { name: "internal policy Local: the endpoints of this node", plan: { internalLocal: true, localBackends: [backend(1, true)] }, lines: ["add element ip t tcp-endpoints { 10.43.0.5 . 80 . 0 : 10.42.0.1 . 8080 }"] },
   {
     name: "a Service reached from outside has its endpoints in a map of its own", plan: { externalIps: ["192.0.2.1"] },

@@ -142,6 +142,13 @@ test.each<[unknown, string[]]>([
     "spec.volumes[0].projected.sources[0].serviceAccountToken.expirationSeconds: Invalid value: 60: may not specify a duration less than 10 minutes",
     "spec.volumes[0].projected.sources[0].serviceAccountToken: Forbidden: must not be specified when serviceAccountName is not set",
   ]],
+  [{
+    volumes: [{ name: "v", projected: { sources: [
+      { secret: { name: "s", items: [{ key: "k", path: "a" }, { key: "l", path: "b" }] } }, { configMap: { name: "m", items: [{ key: "k", path: "b" }, { key: "l", path: "c" }] } },
+      { downwardAPI: { items: [{ path: "c", fieldRef: { fieldPath: "metadata.name" } }] } }, { secret: { name: "t", items: [{ key: "k", path: "a" }] } },
+      { podCertificate: { signerName: "example.com/s", keyType: "ED25519", credentialBundlePath: "a" } }, { clusterTrustBundle: { name: "b", path: "c" } },
+    ] } }],
+  }, ["m", "c", "t", "a", "c"].map((shown) => `spec.volumes[0].projected: Invalid value: "${shown}": conflicting duplicate paths`)],
   [{ tolerations: [{ key: "k", operator: "Exists", value: "v" }] }, ["spec.tolerations[0].operator: Invalid value: \"v\": value must be empty when `operator` is 'Exists'"]],
   [{ tolerations: [{ operator: "Equal" }] }, ["spec.tolerations[0].operator: Invalid value: \"Equal\": operator must be Exists when `key` is empty, which means \"match all values and all keys\""]],
   [{ affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{}] } } }, [
@@ -156,6 +163,12 @@ test.each<[unknown, string[]]>([
   ]],
   [{ securityContext: { sysctls: [{ name: "kernel.shmmax", value: "1" }, { name: "kernel.msg_next_id", value: "1" }, { name: "fs/mqueue/msg_max", value: "1" }] }, hostIPC: true }, [0, 2].map((i) =>
     `spec.securityContext.sysctls[${i}].name: Invalid value: "${["kernel.shmmax", "", "fs/mqueue/msg_max"][i]}": may not be specified when 'hostIPC' is true`)],
+  [{ securityContext: { sysctls: [{ name: "a".repeat(254), value: "1" }, { name: "Net", value: "1" }, { name: "", value: "1" }, { name: "net.ipv4.x", value: "1" }, { name: "net.ipv4.x", value: "2" }] } }, [
+    ...["a".repeat(254), "Net"].map((name, i) => `spec.securityContext.sysctls[${i}].name: Invalid value: "${name}": must have at most 253 characters and match regex ^([a-z0-9]([-_a-z0-9]*[a-z0-9])?[\\./])*[a-z0-9]([-_a-z0-9]*[a-z0-9])?$`),
+    "spec.securityContext.sysctls[2].name: Required value", 'spec.securityContext.sysctls[4].name: Duplicate value: "net.ipv4.x"',
+  ]],
+  [{ hostNetwork: true, containers: [{ ...c, ports: [{ containerPort: 80 }, { containerPort: 81, hostPort: 81 }] }] }, []],
+  [{ hostNetwork: true, containers: [{ ...c, ports: [{ containerPort: 80, hostPort: 81 }] }] }, ["spec.containers[0].ports[0].hostPort: Invalid value: 81: must match `containerPort` when `hostNetwork` is true"]],
   [{ securityContext: { sysctls: [{ name: "net.ipv4.x", value: "1" }] }, hostNetwork: true }, [`spec.securityContext.sysctls[0].name: Invalid value: "net.ipv4.x": may not be specified when 'hostNetwork' is true`]],
   [{ securityContext: { seccompProfile: { type: "RuntimeDefault", localhostProfile: "x" } } }, ['spec.securityContext.seccompProfile.localhostProfile: Invalid value: {"Type":"RuntimeDefault","LocalhostProfile":"x"}: can only be set when seccomp type is Localhost']],
   [{ securityContext: { seccompProfile: { type: "Localhost" } } }, ["spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]],
