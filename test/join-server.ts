@@ -20,11 +20,11 @@ import { fakeApi } from "./fake-api.ts";
 
 const DAY_MS = 86_400_000;
 
-/** Signs what bootstrappers and nodes ask for, unless `state.refuse` says why not. It ends with `stop`. */
+/** Signs what bootstrappers and nodes ask for, unless `state.refuse` says why not, or it is for an address of `state.unapproved`. It ends with `stop`. */
 export async function joinServer({ token = "abcdef.0123456789abcdef", lifeMs = 365 * DAY_MS }: { readonly token?: string; readonly lifeMs?: number } = {}) {
   const pki = await testPki();
   const api = fakeApi();
-  const state = { seen: [] as string[], refuse: undefined as CertificateSigningRequest["status"], token };
+  const state = { seen: [] as string[], refuse: undefined as CertificateSigningRequest["status"], unapproved: [] as readonly string[], token };
   const stop = new AbortController();
   const server = httpsServer({
     host: "127.0.0.1", port: 0, portFlag: "--port", tls: () => servingMaterial(pki), upgrade() {}, log: silentLog, clock: systemClock,
@@ -65,12 +65,13 @@ async function tell(response: ServerResponse, events: AsyncIterable<ApiWatchEven
 
 export const ca = (pki: Pki): string => pki.authority("server-ca").bundlePem;
 
-async function sign(pki: Pki, api: ReturnType<typeof fakeApi>, state: { refuse: CertificateSigningRequest["status"] }, lifeMs: number, signal: AbortSignal): Promise<void> {
+async function sign(pki: Pki, api: ReturnType<typeof fakeApi>, state: { readonly refuse: CertificateSigningRequest["status"]; readonly unapproved: readonly string[] }, lifeMs: number, signal: AbortSignal): Promise<void> {
   const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
   while (!signal.aborted) {
     for (const csr of api.all(CERTIFICATE_SIGNING_REQUESTS)) {
       if (csr.status?.certificate || csr.status?.conditions) continue;
       const { subjectRaw, spki, altNames } = parseCertificateRequest(atob(csr.spec.request));
+      if (altNames.ipAddresses.some((ip) => state.unapproved.includes(ip))) continue;
       const authority = pki.authority(csr.spec.signerName.endsWith("serving") ? "server-ca" : "client-ca");
       const certificate = authority.issue({ subject: subjectRaw, spki, altNames, usages: (csr.spec.usages as string[]).filter(isUsage), notBeforeMs: Date.now() - 1000, notAfterMs: Date.now() + lifeMs });
       await requests.updateStatus({ ...csr, status: state.refuse ?? { certificate: btoa(certificate) } }, { signal });

@@ -23,7 +23,7 @@ test("controllers and the scheduler tell their events each in its own name", asy
   const informers = informerFactory({ client: loopback, clock, random, log });
   const settings = loadSettings("server", { argv: ["--disable", "dns,network,servicelb,ingress,local-storage"], env: {}, readFile: () => undefined });
   const loops = loopsOf({
-    settings, paths: { manifests: mkdtempSync(join(tmpdir(), "loops-")) }, controlling: { runs: (name: string) => name === "cronjob-controller" } as never, scheduling: {} as never, explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state: new LoopsState(), gates: new Set<string>(), election: undefined, storageVersions: undefined, isShared: false, nodeName: "n1", serverNames: [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
+    settings, paths: { manifests: mkdtempSync(join(tmpdir(), "loops-")) }, controlling: { runs: (name: string) => name === "cronjob-controller" } as never, scheduling: {} as never, explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state: new LoopsState(), gates: new Set<string>(), election: undefined, storageVersions: undefined, isShared: false, nodeName: "n1", serverNames: () => [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
     clients: { loopback, controllers, scheduler: schedules }, informers, clock, random, log, metrics: metricsRegistry(),
   });
   const running = runAll([informers, ...loops], signal);
@@ -45,7 +45,7 @@ test("a server without controllers, one of several, leaves their Lease to who ha
   const informers = informerFactory({ client, clock, random, log });
   const loopsWithout = (disable: string, election?: object): readonly Runnable[] => loopsOf({
     settings: loadSettings("server", { argv: ["--disable", disable], env: {}, readFile: () => undefined }), paths: { manifests: mkdtempSync(join(tmpdir(), "loops-")) }, controlling: {} as never, scheduling: {} as never,
-    explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state: new LoopsState(), gates: new Set<string>(), election, storageVersions: undefined, isShared: true, nodeName: "n1", serverNames: [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
+    explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state: new LoopsState(), gates: new Set<string>(), election, storageVersions: undefined, isShared: true, nodeName: "n1", serverNames: () => [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
     clients: { loopback: client, controllers: client, scheduler: client }, informers, clock, random, log, metrics: metricsRegistry(),
   });
   expect(loopsWithout("controllers,dns,scheduler").map(({ name }) => name)).toEqual(["events"]);
@@ -64,7 +64,7 @@ test("the node that starts after them does not wait until controllers and the sc
   const state = new LoopsState();
   const loops = loopsOf({
     settings: loadSettings("server", { argv: ["--disable", "dns,network,servicelb,ingress,local-storage"], env: {}, readFile: () => undefined }), paths: { manifests: mkdtempSync(join(tmpdir(), "loops-")) }, controlling: { runs: (name: string) => name === "cronjob-controller" } as never, scheduling: {} as never,
-    explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state, gates: new Set<string>(), election: undefined, storageVersions: undefined, isShared: false, nodeName: "n1", serverNames: [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
+    explainer: new SchedulingExplainer({ informers, profiles: [], clock }), state, gates: new Set<string>(), election: undefined, storageVersions: undefined, isShared: false, nodeName: "n1", serverNames: () => [], pki: undefined as never, onReload: () => () => undefined, legacyTokenKey: undefined,
     clients: { loopback: client, controllers: client, scheduler: client }, informers, clock, random, log, metrics: metricsRegistry(),
   });
   const begun = Promise.withResolvers<void>();

@@ -55,7 +55,7 @@ interface Options {
   readonly isShared: boolean;
   readonly nodeName: string;
   /** What clients call the API server, and no node. */
-  readonly serverNames: readonly string[];
+  readonly serverNames: () => readonly string[];
   readonly pki: Pki;
   /** Whenever its authorities may be others. Returns what ends that. */
   onReload(handler: () => void): () => void;

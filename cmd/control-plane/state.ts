@@ -47,7 +47,7 @@ export interface State {
   readonly encryption: Encryption;
   readonly pki: Pki;
   /** What clients call this server, and no node. */
-  readonly serverNames: readonly string[];
+  readonly serverNames: () => readonly string[];
   /** Of the cluster's token, without the CA's hash. */
   readonly joinSecret: string;
   /** Has the file of the token name the authority by which servers are known now. */
@@ -87,7 +87,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random, log });
   const joinSecret = await token();
   return {
-    store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, serverNames: serversAlone(names(), { hasNode: !settings.disableAgent }),
+    store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, serverNames: () => serversAlone(names(), { hasNode: !settings.disableAgent }),
     joinSecret, tellToken: async () => void await token(),
     snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random },
   };

@@ -133,7 +133,7 @@ export interface AllControllersDeps extends ControllerDeps {
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** What API servers are called: no node gets a serving certificate for it. */
-  readonly serverNames?: readonly string[] | undefined;
+  readonly serverNames?: (() => readonly string[]) | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
   readonly tokenFor?: LegacyTokens | undefined;
 }

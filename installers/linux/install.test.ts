@@ -232,6 +232,13 @@ sh installers/linux/uninstall.sh 2>/dev/null | grep -v ^Coracle; find /var/lib/c
   expect(out).toBe("removed mount /var/lib/coracle/in\n/var/lib/coracle\n/var/lib/coracle/in\n/var/lib/coracle/in/theirs\n/var/other\n/var/other/theirs\n");
 }, 60_000);
 
+test.skipIf(!canOverlay)("what lies deeper than any path leads goes, too", () => {
+  const out = onMachine(`
+deep=$(printf '/%0200d' 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0); mkdir -p "/var/lib/coracle/one$deep" "/var/lib/coracle/agent$deep"; mv /var/lib/coracle/one "/var/lib/coracle/agent$deep"
+sh installers/linux/uninstall.sh 2>&1 | grep -v ^Coracle | cut -c 1-80; [ -e /var/lib/coracle ] || echo gone`);
+  expect(out.trim().split("\n").at(-1)).toBe("gone");
+}, 60_000);
+
 test.skipIf(!canOverlay)("what a machine that does not answer has mounted here is detached", () => {
   const out = onMachine(`
 printf '#!/bin/sh\ncase " $* " in *" -l "*) exec %s "$@" ;; esac\nexec sleep 100000\n' "$(command -v umount)" >/usr/local/bin/umount; chmod +x /usr/local/bin/umount; hash -r

@@ -34,8 +34,9 @@ tool() {
   if [ -x "$TOOLS/$1" ]; then echo "$TOOLS/$1"; else command -v "$1" || echo false; fi
 }
 
-# What is in a directory, on its own file system. A busybox has rm without --one-file-system, and perhaps find without -delete.
+# What is in a directory, on its own file system. A busybox has rm without --one-file-system, and perhaps find without -delete, which alone comes to where no path leads: a pod may make directories so deep.
 empty() {
+  if find /dev/null ! -name null -delete 2>/dev/null; then find "$1" -xdev -mindepth 1 -delete; return; fi
   find "$1" -xdev -depth -mindepth 1 ! -type d -exec rm -f {} +
   find "$1" -xdev -depth -mindepth 1 -type d -exec rmdir {} +
 }

@@ -209,6 +209,23 @@ test("certificates are had and renewed: serving for the node's names, both long 
   expect(api.all(NODES)).toEqual([]);
 });
 
+test("a node at an address that nobody approves, as the server has it, too, on another network, serves by its name till then", async () => {
+  const { url, token, state } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const clock: Clock = { ...systemClock, after: (ms, work) => systemClock.after(ms / 100, work) };
+  const client = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock: systemClock }));
+  const stop = new AbortController();
+  stops.push(stop);
+  state.unapproved = ["192.168.8.100"];
+  const life = nodeCertificates({ identity, client, bootstrap: undefined, nodeIps: () => ["192.168.8.100"], onServing: () => undefined, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+  const names = (): string => { const { dnsNames = [], ipAddresses = [] } = identity.serving?.certificate.altNames ?? {}; return [...dnsNames, ...ipAddresses].join(); };
+  await eventually(names, (seen) => seen === "edge-1");
+  state.unapproved = []; // somebody does
+  await eventually(names, (seen) => seen === "edge-1,192.168.8.100");
+  stop.abort();
+  await life;
+});
+
 test("where the server is not there yet a certificate is asked for again after seconds, and each minute where it stays away", async () => {
   const { url, token } = await serve();
   const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());

@@ -9,11 +9,11 @@ import type { Client } from "../../core/client/client.ts";
 import { CLIENT_CA_KEY, NODE_LEASES, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
 import { LEASES } from "../../core/client/resources.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
-import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Clock, sleepBy } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
-import { altNamesOf, coversAltNames } from "../../core/pki/alt-names.ts";
+import { type AltNames, altNamesOf, coversAltNames } from "../../core/pki/alt-names.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
 import type { Leaf } from "../../core/pki/leaf.ts";
 import { certificateHash } from "../../core/pki/join-token.ts";
@@ -51,6 +51,8 @@ const AGAIN_MS = 12 * 3_600_000;
 const DOUBT = { minMs: 60_000, maxMs: AGAIN_MS };
 /** A request nobody has answered for this long is made anew: the node's addresses may be others by now. */
 const ANSWER_MS_MAX = 15 * 60_000;
+/** Of one for its addresses so long is waited for: a server approves none for what are its own, too, on another network, as those that a modem gives to every machine. By its name it finds the node. */
+const ADDRESSES_MS = 30_000;
 
 export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServing, failed, clock, random, log }: NodeCertificatesOptions): Runnable {
   const fraction = LIFE_FRACTION.min + LIFE_FRACTION.spread * random.next();
@@ -137,11 +139,29 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     const altNames = altNamesOf([identity.nodeName, ...nodeIps()]);
     const leaf = identity.serving;
     if (leaf && !servingDoubted && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
-    const wanted = { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject(identity.nodeName), altNames, usages: ["digital signature", "server auth"] as const };
-    await identity.setServing(await asked(client, wanted, signal));
+    const holds = leaf !== undefined && !servingDoubted && isOfCa(leaf) && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
+    const stop = new AbortController(), meanwhile = holds ? undefined : serveByName(AbortSignal.any([signal, stop.signal]));
+    try {
+      await serve(altNames, signal);
+    } finally {
+      stop.abort();
+      await meanwhile;
+    }
+  }
+
+  async function serve(altNames: AltNames, signal: AbortSignal): Promise<void> {
+    const leaf = await asked(client, { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject(identity.nodeName), altNames, usages: ["digital signature", "server auth"] }, signal);
+    signal.throwIfAborted();
+    await identity.setServing(leaf);
     servingDoubted = false;
-    log.info("the kubelet has a serving certificate", { until: new Date(identity.serving!.certificate.notAfterMs).toISOString() });
+    log.info("the kubelet has a serving certificate", { until: new Date(leaf.certificate.notAfterMs).toISOString(), addresses: altNames.ipAddresses });
     onServing();
+  }
+
+  /** While nobody approves its addresses. */
+  async function serveByName(signal: AbortSignal): Promise<void> {
+    await sleepBy(clock, ADDRESSES_MS, signal);
+    if (!signal.aborted) await serve(altNamesOf([identity.nodeName]), signal).catch((error: unknown) => log.debug("no certificate for the node's name alone", { error }));
   }
 
   function isOfCa({ certificate }: Leaf): boolean {

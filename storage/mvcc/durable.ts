@@ -40,6 +40,8 @@ const RESERVE = 100_000;
 const RETRY_MS_MIN = 1000;
 /** And so many times as long as it took: all of the store is read then, by whoever should be answering clients. */
 const RETRY_PER_MS = 10;
+/** But no longer: what took so long was a disk that hung, which is there again a moment later. */
+const RETRY_MS_MAX = 30_000;
 
 export class Durable {
   readonly codec: ValueCodec;
@@ -89,7 +91,7 @@ export class Durable {
     } catch (cause) {
       const error = explain(cause, "");
       const nowMs = this.#clock.uptimeMs();
-      this.#down = { error, untilMs: nowMs + Math.max(RETRY_MS_MIN, RETRY_PER_MS * (nowMs - startMs)) };
+      this.#down = { error, untilMs: nowMs + Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, RETRY_PER_MS * (nowMs - startMs))) };
       return error;
     }
   }

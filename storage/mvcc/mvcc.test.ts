@@ -386,6 +386,23 @@ test("a store that takes long to be opened again, in vain, is not opened all the
   expect((await dump(store)).map(([key]) => key)).toEqual(["/e"]);
 });
 
+test("a disk that hung for minutes before it failed is tried again half a minute later", async () => {
+  const disk = new MemoryDisk(), clock = new TestClock();
+  let hangs = false;
+  const store = await openMvcc(async ({ create }) => {
+    if (hangs) await clock.advance(180_000);
+    if (hangs) throw new StoreError("unavailable", { reason: "input/output error" });
+    return disk.open({ create });
+  }, { clock });
+  hangs = true;
+  disk.fault = () => ({ error: new StoreError("unavailable", {}), landed: false });
+  for (const key of ["/a", "/b"]) expect((await failure(store.put(key, {}, 0))).code).toBe("unavailable");
+  [hangs, disk.fault] = [false, undefined];
+  await clock.advance(30_000);
+  await store.put("/c", {}, 0);
+  expect((await dump(store)).map(([key]) => key)).toEqual(["/c"]);
+});
+
 test("whose disk takes writes again when it is closed is closed in order, however lately it was tried in vain", async () => {
   const { disk, store } = await watched();
   await store.put("/leases/a", { holder: "x" }, 0);

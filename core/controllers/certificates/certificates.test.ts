@@ -47,7 +47,7 @@ function reviewingApi() {
 }
 
 test("a kubelet's requests are approved and signed; others are left to the administrator, wrong ones fail", () =>
-  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true, serverNames: ["kubernetes"] }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
+  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true, serverNames: () => ["kubernetes"] }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
     const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
     await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: { addresses: [{ type: "Hostname", address: "n1.example.com" }, { type: "InternalDNS", address: "kubernetes" }] } } as never, call);
     const serving = { signerName: KUBELET_SERVING, usages: ["digital signature", "server auth"] as never, username: "system:node:n1", groups: ["system:nodes"] };
@@ -70,6 +70,22 @@ test("a kubelet's requests are approved and signed; others are left to the admin
     expect(certificate.subject).toMatchObject({ commonName: "system:node:n1", organizations: ["system:nodes"] });
     expect(Math.round((certificate.notAfterMs - certificate.notBeforeMs) / DAY)).toBe(365);
   }, { api: reviewingApi() }));
+
+test("what a server has come to be called since it was started is no node's either", () => {
+  const servers: string[] = [];
+  return withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true, serverNames: () => servers })], async (api, call) => {
+    const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS), serving = { signerName: KUBELET_SERVING, usages: ["digital signature", "server auth"] as never, username: "system:node:n1", groups: ["system:nodes"] };
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: { addresses: ["vpn.example.com", "n1.example.com"].map((address) => ({ type: "Hostname", address })) } } as never, call);
+    const approved = () => api.all(CERTIFICATE_SIGNING_REQUESTS).filter(({ status }) => status?.conditions).map(({ metadata }) => metadata.name).toSorted().join();
+    await requests.create(await request("a", { ...serving, dnsNames: ["vpn.example.com"] }), call);
+    await eventually(approved, (seen) => seen === "a");
+    servers.push("vpn.example.com");
+    await requests.create(await request("b", { ...serving, dnsNames: ["vpn.example.com"] }), call);
+    await requests.create(await request("c", { ...serving, dnsNames: ["n1.example.com"] }), call);
+    await eventually(approved, (seen) => seen.includes("c"));
+    expect(approved()).toBe("a,c");
+  }, { api: reviewingApi() });
+});
 
 test("a kubelet's request that nobody may approve yet is approved once somebody may", () => {
   const api = reviewingApi();

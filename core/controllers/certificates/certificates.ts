@@ -43,10 +43,10 @@ const AGAIN_MS_MAX = 1_000_000;
 /** Who signs for a signer name; undefined: not us. */
 export type AuthorityFor = (signerName: string) => Authority | undefined;
 
-export function csrApprovingController({ client, informers, clock, approveServing, serverNames = [] }: Deps & {
+export function csrApprovingController({ client, informers, clock, approveServing, serverNames = () => [] }: Deps & {
   readonly approveServing: boolean;
-  /** What API servers are called: no node's names. */
-  readonly serverNames?: readonly string[] | undefined;
+  /** What API servers are called: no node's names. Asked each time: a machine's networks come and go. */
+  readonly serverNames?: (() => readonly string[]) | undefined;
 }): Controller {
   const revoked = revocations({ client, informers, clock });
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
@@ -124,7 +124,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
     if (kubeletServingProblem(request, usagesOf(csr)) !== undefined) return false;
     if (username !== request.subject.commonName) return false;
     const node = nodes.get(objectKey("", username.slice(NODE_PREFIX.length)));
-    return node !== undefined && foreignName(request.altNames, node, { nodes: nodes.list(), servers: serverNames }) === undefined;
+    return node !== undefined && foreignName(request.altNames, node, { nodes: nodes.list(), servers: serverNames() }) === undefined;
   }
 }
 
