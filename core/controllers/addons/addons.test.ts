@@ -94,6 +94,29 @@ test("what is no longer asked for is deleted, be it that the version it was aske
   expect(api.all({ ...widgets, version: "v2" })).toEqual([]);
 });
 
+test("what cannot be deleted yet is tried again, as what a group that does not answer may hold, and keeps nothing else from going", async () => {
+  const api = fakeApi(), call = { signal: new AbortController().signal };
+  const widgets = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };
+  api.serve(widgets);
+  const files = new Map([["a.yaml", `{ apiVersion: example.com/v1, kind: Widget, metadata: { name: one } }\n${map("a")}`]]);
+  const bring = (): ((name: string) => Promise<unknown>) => {
+    const controller = addonsController({ client: api.client, events: silentEvents, clock: systemClock, files: { stamps: () => Promise.resolve(files), read: (name) => Promise.resolve(files.get(name)) } });
+    return async (name) => await controller.reconcile(objectKey("", name), { ...call, log: silentLog });
+  };
+  await api.client.resource(widgets).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } }, call); // for what makes objects of what is applied is not there
+  await api.client.resource(CONFIG_MAPS).create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a", namespace: "default" } }, call);
+  expect(await bring()("a.yaml")).toBeUndefined();
+
+  files.set("a.yaml", "# nothing");
+  api.fail = ({ path }) => (path.startsWith("/apis/example.com/v1") ? statusError({ code: 503, reason: "ServiceUnavailable", message: "no" }) : undefined);
+  const again = bring(); // another process
+  expect(await again("a.yaml")).toEqual({ againInMs: expect.any(Number) as number });
+  expect([api.all(widgets).length, api.all(CONFIG_MAPS).some(({ metadata }) => metadata.name === "a")]).toEqual([1, false]);
+  api.fail = undefined;
+  expect(await again("a.yaml")).toBeUndefined();
+  expect(api.all(widgets)).toEqual([]);
+});
+
 test("nothing is deleted while another file cannot be read, or is empty: it may be what asks for it now", () => world(async ({ files, said, bring, names }) => {
   files.set("a.yaml", map("moves") + map("stays"));
   await bring("a.yaml");

@@ -47,6 +47,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   const configMaps = client.resource(CONFIG_MAPS);
   const recorder = events.from({ component: "coracle-manifests" });
   const resources = new ResourceMap();
+  let silent: ReadonlySet<string> = new Set(); // groups that did not answer when it was asked last what is served
   const backoff = new FailureBackoff(clock, RETRY);
   /** What was said last of files that failed: it is said once, however often it is tried. */
   const said = new Map<string, string>();
@@ -81,22 +82,26 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     const placed = await placedBy(manifests, call);
     const asked = askedOf(placed);
     await remember(file, united(before, asked), call); // before anything is made, so that nothing is forgotten should this process end
-    for (const { manifest, resource } of placed) {
-      try {
-        await apply(manifest, resource, call);
-      } catch (error) {
-        if (call.signal.aborted) throw error;
-        failures.push(`${manifest.kind} ${manifest.metadata.name}: ${messageOf(error)}`);
-      }
-    }
+    for (const { manifest, resource } of placed) await attempt({ kind: manifest.kind, name: manifest.metadata.name }, failures, () => apply(manifest, resource, call), call);
     if (failures.length > 0) return failures;
     const others = await askedByOthers(file, call), doomed = noLongerAsked(before, [...asked, ...others.asked]);
     if (doomed.length > 0 && others.unknown !== undefined) return [`nothing is deleted as long as ${others.unknown}`];
-    for (const one of doomed) await remove(one, call);
+    for (const one of doomed) await attempt(one, failures, () => remove(one, call), call);
+    if (failures.length > 0) return failures;
     await remember(file, asked, call);
     call.log.info("manifests applied", { file, objects: asked.length, deleted: doomed.length });
     await tell("Normal", "AppliedManifest", `${file}: ${asked.length} applied${doomed.length > 0 ? `, ${doomed.length} deleted` : ""}`, call);
     return [];
+  }
+
+  /** What fails is noted, and keeps nothing else from being done. */
+  async function attempt({ kind, name }: Pick<Asked, "kind" | "name">, failures: string[], work: () => Promise<void>, { signal }: Call): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (signal.aborted) throw error;
+      failures.push(`${kind} ${name}: ${messageOf(error)}`);
+    }
   }
 
   async function placedBy(manifests: readonly Manifest[], call: Call): Promise<readonly Placed[]> {
@@ -105,8 +110,14 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   }
 
   /** Asks once what is served, if one of these kinds is not known. */
-  async function learn(kinds: readonly Kind[], { signal }: Call): Promise<void> {
-    if (kinds.some((kind) => resources.resourceOf(kind) === undefined)) resources.update(await discover(client, signal));
+  async function learn(kinds: readonly Kind[], call: Call): Promise<void> {
+    if (kinds.some((kind) => resources.resourceOf(kind) === undefined)) await ask(call);
+  }
+
+  async function ask({ signal }: Call): Promise<void> {
+    const found = await discover(client, signal);
+    silent = new Set([...found.failed.keys()].map((groupVersion) => parseApiVersion(groupVersion).group));
+    resources.update(found);
   }
 
   function resourceOf(of: Kind): ResourceRef | undefined {
@@ -125,6 +136,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   async function remove(one: Asked, call: Call, isFresh = false): Promise<void> {
     await learn([one], call);
     const resource = resources.resourceOf(one);
+    if (!resource && silent.has(parseApiVersion(one.apiVersion).group)) throw new Error(`who serves ${one.apiVersion} does not answer`);
     if (!resource) return; // and with its kind all its objects
     const { namespace, name } = one;
     try {
@@ -132,7 +144,7 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
     } catch (error) {
       if (isObjectNotFound(error, name)) return;
       if (!isNotFound(error) || isFresh) throw error;
-      resources.update(await discover(client, call.signal));
+      await ask(call);
       await remove(one, call, true);
     }
   }

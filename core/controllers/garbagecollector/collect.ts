@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/garbagecollector/{garbagecollector,operations,patch}.go
  */
 import { type ApiObject, hasFinalizer, isDeleting, type OwnerReference } from "../../api/meta/object-meta.ts";
-import { isConflict, isNotFound, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
+import { isConflict, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { ServedResource } from "../../client/discovery.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
@@ -114,7 +114,7 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
     try {
       await objects.delete(object, { propagationPolicy, preconditions: { uid, resourceVersion } }, { signal });
     } catch (error) {
-      if (isNotFound(error)) return "absent";
+      if (isObjectNotFound(error, identity.name)) return "absent";
       if (!isConflict(error)) throw error;
       // Something about it has changed. If its owners have not, it still has to go.
       const again = await read(objects, identity, signal);
@@ -146,7 +146,7 @@ export async function orphan(node: GraphNode, { client, resources }: Pick<Collec
     try {
       await disown(clientOf(identity), identity, [node.identity.uid], signal);
     } catch (error) {
-      if (!isNotFound(error)) throw error;
+      if (!isObjectNotFound(error, identity.name)) throw error; // one that is there, and cannot be asked for just now, would go with its owner later
     }
   });
   await removeFinalizer(clientOf(node.identity), node.identity, ORPHAN, signal);
@@ -194,7 +194,7 @@ async function removeFinalizer(objects: ResourceClient<ApiObject>, identity: Ide
       await objects.patch(object, MERGE, { metadata: { resourceVersion: object.metadata.resourceVersion, finalizers } }, { signal });
       return;
     } catch (error) {
-      if (isNotFound(error)) return;
+      if (isObjectNotFound(error, identity.name)) return;
       if (!isConflict(error) || tries >= CONFLICTS_MAX) throw error;
     }
   }

@@ -13,6 +13,7 @@ const WIDGETS: ResourceRef = { group: "example.com", version: "v1", plural: "wid
 const maps = (api: FakeApi) => api.client.resource(CONFIG_MAPS);
 const names = (api: FakeApi) => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.name).sort().join();
 const ref = ({ apiVersion, kind, metadata: { name, uid } }: ApiObject, more: Partial<OwnerReference> = {}): OwnerReference => ({ apiVersion, kind, name, uid, ...more });
+const NOT_SERVED = statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} });
 const map = (name: string, ownerReferences: OwnerReference[] = [], namespace = "default") => ({ apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace, ownerReferences } });
 
 test("what an object owns goes with it, in the background, through all generations", () =>
@@ -114,11 +115,15 @@ test("custom resources are followed as soon as they are served, and patched as t
     await eventually(() => api.all(WIDGETS).map(({ metadata }) => [metadata.name, metadata.ownerReferences?.length]), (seen) => JSON.stringify(seen) === '[["two",1]]');
   }));
 
+async function withWidgets(api: FakeApi, call: { readonly signal: AbortSignal }): Promise<void> {
+  api.serve(WIDGETS);
+  await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
+}
+
 test("an owner is not gone for nobody serving its resource, or its version, just now", () =>
   withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
     let asked = 0;
-    api.serve(WIDGETS);
-    await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
+    await withWidgets(api, call);
     const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
     const a = await maps(api).create(map("a"), call);
     await maps(api).create(map("before", [ref(widget), ref(a)]), call);
@@ -127,7 +132,7 @@ test("an owner is not gone for nobody serving its resource, or its version, just
     api.fail = ({ method, path }) => {
       if (method !== "GET" || !path.endsWith("/widgets/one")) return undefined;
       asked++;
-      return statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} });
+      return NOT_SERVED;
     };
     await maps(api).create(map("after", [ref({ ...widget, apiVersion: "example.com/v2" })]), call); // as whoever has just moved to v2 makes it
     await eventually(() => asked > 2 || names(api) !== "after,before", (over) => over);
@@ -149,5 +154,48 @@ test("what goes while its kind changes from one version to another takes what it
     await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
     api.serve({ ...WIDGETS, version: "v2" }); // of which there are none
     await definitions.patch(definition, "application/merge-patch+json", { metadata: { labels: { changed: "" } } }, call);
+    await eventually(() => names(api), (seen) => seen === "");
+  }));
+
+test("orphaning waits for a dependent whose version nobody serves just now: else it would go with its owner later", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    let asked = 0;
+    await withWidgets(api, call);
+    const a = await maps(api).create(map("a"), call);
+    const other = await maps(api).create(map("other"), call);
+    await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default", ownerReferences: [ref(a), ref(other)] } } as never, call);
+    await maps(api).delete(other, {}, call);
+    const owners = () => (api.all(WIDGETS)[0]?.metadata.ownerReferences ?? []).map(({ name }) => name).join();
+    await eventually(owners, (names) => names === "a"); // it knows widgets
+    api.fail = ({ method, path }) => {
+      if (method !== "PATCH" || !path.endsWith("/widgets/one")) return undefined;
+      asked++;
+      return NOT_SERVED;
+    };
+    await maps(api).delete(a, { propagationPolicy: "Orphan" }, call);
+    await eventually(() => asked > 2 || names(api) === "", (over) => over);
+    expect(names(api)).toBe("a");
+    api.fail = undefined;
+    await eventually(() => names(api), (seen) => seen === "");
+    expect([api.all(WIDGETS).length, owners()]).toEqual([1, ""]);
+  }));
+
+test("an object is not gone for nobody serving its version by the time it is to be deleted: what it owns stays", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    let asked = 0;
+    await withWidgets(api, call);
+    const a = await maps(api).create(map("a"), call);
+    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default", ownerReferences: [ref(a)] } } as never, call);
+    await maps(api).create(map("its", [ref(widget)]), call);
+    await Bun.sleep(20); // the graph knows them
+    api.fail = ({ method, path }) => {
+      if (method !== "DELETE" || !path.endsWith("/widgets/one")) return undefined;
+      asked++;
+      return NOT_SERVED;
+    };
+    await maps(api).delete(a, {}, call);
+    await eventually(() => asked > 2 || names(api) !== "its", (over) => over);
+    expect(names(api)).toBe("its");
+    api.fail = undefined;
     await eventually(() => names(api), (seen) => seen === "");
   }));

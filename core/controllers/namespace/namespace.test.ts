@@ -116,6 +116,26 @@ test("a group that does not answer holds a deleted Namespace, which says which i
       message === "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1") === true);
   }));
 
+test("a Namespace does not go without what is served in another version by the time it is looked for", () =>
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    const widgets = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };
+    const v2 = { ...widgets, version: "v2" };
+    api.serve(widgets);
+    const namespaces = api.client.resource(NAMESPACES);
+    await namespaces.create(ns("apps"), call);
+    let made: Promise<unknown> | undefined;
+    api.fail = ({ path }) => {
+      if (!path.includes("/example.com/v1/namespaces/")) return undefined;
+      api.serve(v2);
+      made ??= api.client.resource(v2).create({ apiVersion: "example.com/v2", kind: "Widget", metadata: { name: "one", namespace: "apps" } }, call); // the same, as the API has it
+      return statusError({ code: 404, reason: "NotFound", message: "the server could not find the requested resource", details: {} });
+    };
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
+    await made;
+    expect(api.all(v2)).toEqual([]);
+  }));
+
 test("a deleted Namespace is looked at again at least once a minute", async () => {
   const delays: number[] = [];
   const hasty = { ...systemClock, after: (ms: number, work: () => void) => { delays.push(ms); return systemClock.after(Math.min(ms, 1), work); } };

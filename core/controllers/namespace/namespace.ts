@@ -8,7 +8,7 @@
  */
 import type { Namespace, Pod } from "../../api/gen/core.v1.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
-import { formatGvr } from "../../api/meta/gvk.ts";
+import { formatGroupResource, formatGvr, parseApiVersion } from "../../api/meta/gvk.ts";
 import { type ApiObject, isDeleting, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound, reasonOf } from "../../api/meta/status-error.ts";
 import { parseTime } from "../../api/meta/time.ts";
@@ -89,6 +89,7 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
     const contentErrors: string[] = [];
     const remaining = new Map<string, number>();
     const finalizers = new Map<string, number>();
+    const unserved: ServedResource[] = [];
     let seconds = 0;
     const fail = (error: unknown): void => {
       errors.push(error);
@@ -103,7 +104,8 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
         if (left.unexpected) fail(left.unexpected);
       } catch (error) {
         if (signal.aborted) throw error;
-        fail(error);
+        if (isNotFound(error)) unserved.push(resource);
+        else fail(error);
       }
     };
     const isPods = ({ group, plural }: ResourceRef): boolean => group === "" && plural === "pods";
@@ -111,15 +113,26 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
     // While pods run they may need their configuration, volumes and policies: those wait.
     const podsRemain = remaining.size > 0;
     if (!podsRemain) for (const resource of deletable.filter((one) => !isPods(one))) await take(resource);
+    errors.push(...(await servedOtherwise(unserved, signal)));
     await tell(namespace, { discoveryFailed: failed, contentErrors, remaining: podsRemain ? undefined : remaining, finalizers }, signal);
     return { seconds, errors };
   }
 
+  /** What is served no more holds nothing, unless it is in another version now, or nobody knows: then there is to be another look. */
+  async function servedOtherwise(unserved: readonly ServedResource[], signal: AbortSignal): Promise<readonly Error[]> {
+    if (unserved.length === 0) return [];
+    const { resources, failed } = await discover(client, signal);
+    const failedGroups = new Set([...failed.keys()].map((groupVersion) => parseApiVersion(groupVersion).group));
+    return unserved.filter(({ group, version, plural }) => failedGroups.has(group) || resources.some((one) => one.group === group && one.plural === plural && one.version !== version))
+      .map(({ group, plural }) => new Error(`${formatGroupResource({ group, resource: plural })} changed while it was looked for`));
+  }
+
+  /** Throws 404 for a resource that is not served, or not in this version any more. */
   async function deleteAll(resource: ServedResource, namespace: Readonly<Namespace>, signal: AbortSignal): Promise<Left> {
     const name = namespace.metadata.name;
     const objects = client.resource<ApiObject>(resource);
     const canList = resource.verbs.includes("list");
-    const list = async (): Promise<readonly Readonly<ApiObject>[]> => (canList ? (await objects.list({ namespace: name }, { signal }).catch(unlessUnsupported))?.items ?? [] : []);
+    const list = async (): Promise<readonly Readonly<ApiObject>[]> => (canList ? (await objects.list({ namespace: name }, { signal }).catch(unlessNotAllowed))?.items ?? [] : []);
     const before = await list();
     if (canList && before.length === 0) return { count: 0, finalizers: [], seconds: 0 };
     const seconds = resource.group === "" && resource.plural === "pods" ? gracefulSeconds(before as readonly Readonly<Pod>[], namespace) : 0;
@@ -165,8 +178,11 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
   }
 }
 
-/** No such verb, or no such resource any more: nothing to delete there. */
-function unlessUnsupported(error: unknown): undefined {
-  if (reasonOf(error) !== "MethodNotAllowed" && !isNotFound(error)) throw error;
+/** No such verb. */
+function unlessNotAllowed(error: unknown): undefined {
+  if (reasonOf(error) !== "MethodNotAllowed") throw error;
   return undefined;
 }
+
+/** No such verb, or no such object any more: nothing to delete there. */
+function unlessUnsupported(error: unknown): undefined { return isNotFound(error) ? undefined : unlessNotAllowed(error); }
