@@ -36,7 +36,7 @@ export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort, 
   const mirrors = mirrorPort === undefined ? undefined : [{ backend: { namespace: "default", service: "mirror", port: 80, weight: 1, edits: [{ on: "request", set: [{ name: "x-copy", value: "mirror" }], add: [], remove: [] }] }, share: 1 }] as const;
   const table = routeTable([
     { ...route, host: "", action: { type: "forward", timeoutMs, mirrors, backends: [{ namespace: "default", service: "x", port: 80, weight: 1, tls: tls && [POLICY] }] } },
-    { ...route, host: "moved", action: { type: "redirect", redirect: { statusCode: 301 }, edits: [{ on: "response", set: [{ name: "x-why", value: "moved" }, { name: "content-length", value: "9" }], add: [], remove: [] }] } },
+    { ...route, host: "moved", action: { type: "redirect", redirect: { statusCode: 301 }, edits: [{ on: "response", set: [{ name: "x-why", value: "möved" }, { name: "content-length", value: "9" }], add: [], remove: [] }] } },
     { ...route, host: "cors", action: { type: "forward", cors: { allowOrigins: ["https://a.test"], allowMethods: ["PUT"] }, backends: [{ namespace: "default", service: "x", port: 80, weight: 1 }] } },
     { ...route, host: "none", action: { type: "fail", status: 404 } },
   ], claimed);

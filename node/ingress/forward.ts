@@ -110,7 +110,7 @@ export class Forwarder {
       if (!asked || plan.type === "fail") throw new Refusal(plan.type === "fail" ? plan.status : 400);
       if (plan.type === "answer") {
         status = plan.status;
-        return void socket.end(lastHead(status, STATUS_CODES[status] ?? "", responseHeaders([...plan.headers.map(({ name, value }) => [name, value] as const), ["content-length", "0"]], plan.edits)));
+        return void socket.end(lastHead(status, STATUS_CODES[status] ?? "", responseHeaders([...plan.headers.map(({ name, value }) => [name, value] as const), ["content-length", "0"]], plan.edits)), "latin1");
       }
       const answer = await this.#send(request, { asked, plan, caller, upgrade: true, signal: gone.signal }) as Http1Response;
       status = answer.status;

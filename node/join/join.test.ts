@@ -226,6 +226,26 @@ test("a node at an address that nobody approves, as the server has it, too, on a
   await life;
 });
 
+test("a node that serves by its name alone, as nobody approves its address, has another certificate for that long before the end of the first", async () => {
+  const { url, token, state } = await serve({ lifeMs: 1_000_000 });
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  let aheadMs = 0;
+  const clock: Clock = {
+    ...systemClock, nowMs: () => Date.now() + aheadMs, after: (ms, work) => systemClock.after(ms / 1000, work), every: (_, signal) => systemClock.every(30, signal), sleep: (ms, signal) => systemClock.sleep(ms / 1000, signal),
+  };
+  const client = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock: systemClock }));
+  const stop = new AbortController();
+  stops.push(stop);
+  state.unapproved = ["192.168.8.100"];
+  const life = nodeCertificates({ identity, client, bootstrap: undefined, nodeIps: () => ["192.168.8.100"], onServing: () => undefined, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+  const first = await eventually(() => identity.serving, (leaf) => leaf !== undefined);
+  aheadMs = 950_000;
+  await eventually(() => identity.serving, (leaf) => leaf !== first);
+  expect(identity.serving?.certificate.altNames).toMatchObject({ dnsNames: ["edge-1"], ipAddresses: [] });
+  stop.abort();
+  await life;
+});
+
 test("where the server is not there yet a certificate is asked for again after seconds, and each minute where it stays away", async () => {
   const { url, token } = await serve();
   const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());

@@ -139,7 +139,8 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     const altNames = altNamesOf([identity.nodeName, ...nodeIps()]);
     const leaf = identity.serving;
     if (leaf && !servingDoubted && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
-    const holds = leaf !== undefined && !servingDoubted && isOfCa(leaf) && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
+    const isOver = (one: Leaf): boolean => (one.certificate.altNames.ipAddresses.length === 0 ? isDue(one) : clock.nowMs() > one.certificate.notAfterMs || isEarly(one)); // one for the name alone has a successor in time
+    const holds = leaf !== undefined && !servingDoubted && isOfCa(leaf) && !isOver(leaf);
     const stop = new AbortController(), meanwhile = holds ? undefined : serveByName(AbortSignal.any([signal, stop.signal]));
     try {
       await serve(altNames, signal);

@@ -151,6 +151,22 @@ test("one that answered once and hangs is ended and started again, also where it
   await stopContainerd(processFile, quick);
 });
 
+test("one that hangs and does not end keeps nobody who is stopped from ending", async () => {
+  const stubborn = join(directory, "undying");
+  writeFileSync(stubborn, "#!/bin/sh\ntrap 'echo asked' TERM\nwhile :; do sleep 0.1; done\n", { mode: 0o755 });
+  const timeless = { ...deps, clock: { ...systemClock, uptimeMs: () => 0 } }; // it is not killed
+  const stop = new AbortController(), ready = Promise.withResolvers<void>();
+  const life = superviseContainerd(options("u", { program: stubborn, silentMs: 100, alive: aborted }), timeless, stop.signal, ready.resolve);
+  await ready.promise;
+  await expect.poll(() => readFileSync(logFile, "utf8"), { timeout: 30_000 }).toContain("asked");
+  stop.abort();
+  await life;
+  const pid = pidNow();
+  expect(identify(pid)).toBeDefined();
+  process.kill(pid, "SIGKILL");
+  await stopContainerd(processFile, deps);
+});
+
 test("one that does not stay up is healed before it is started again, by what it said; and why it ended is told, not the end of its stack", async () => {
   const panics = join(directory, "panics");
   writeFileSync(panics, `#!/bin/sh\necho 'level=info msg="loading plugin"'; echo 'panic: page 3'; for i in 1 2 3 4 5; do echo "go.etcd.io/bbolt.Open($i)"; done; exit 2\n`, { mode: 0o755 });

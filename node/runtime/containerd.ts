@@ -118,7 +118,7 @@ function prepareOnce({ answers, prepare, logFile, answerMs = ANSWER_TIMEOUT_MS }
       } catch (error) {
         if (signal.aborted) return;
         deps.log.error("containerd is running but not usable", { pid: running.pid, error, logFile });
-        if (!hasAnswered && inTime.aborted) return stop(running, deps);
+        if (!hasAnswered && inTime.aborted) return stop(running, deps, signal);
         await deps.clock.sleep(backoffMs(failures, RESTART_BACKOFF), signal);
       }
     }
@@ -134,7 +134,7 @@ async function endIfSilent({ alive, silentMs = SILENT_MS_MAX, logFile }: Contain
     if (signal.aborted) return;
     if (!inTime.aborted) continue;
     deps.log.error("containerd runs and does not answer, ending it", { pid: running.pid, silentMs, logFile });
-    return await stop(running, deps);
+    return await stop(running, deps, signal);
   }
 }
 
@@ -204,12 +204,13 @@ async function waitForEnd(running: Running, { clock, log, logFile }: Deps & { re
   }
 }
 
-async function stop(running: Running, { clock }: Deps): Promise<void> {
-  const never = new AbortController().signal;
+/** Until it is gone, or `signal` aborts: one that waits for a disk that hangs goes when that answers, whatever it is sent. */
+async function stop(running: Running, { clock }: Deps, signal: AbortSignal = new AbortController().signal): Promise<void> {
   signalProcess(running, "SIGTERM");
-  for (const deadlineMs = clock.uptimeMs() + STOP_TIMEOUT_MS; isAlive(running) && clock.uptimeMs() < deadlineMs;) await clock.sleep(20, never);
+  for (const deadlineMs = clock.uptimeMs() + STOP_TIMEOUT_MS; isAlive(running) && clock.uptimeMs() < deadlineMs && !signal.aborted;) await clock.sleep(20, signal);
+  if (signal.aborted) return;
   signalProcess(running, "SIGKILL");
-  while (isAlive(running)) await clock.sleep(20, never);
+  while (isAlive(running) && !signal.aborted) await clock.sleep(20, signal);
 }
 
 function readProcessFile(path: string): Running | undefined {

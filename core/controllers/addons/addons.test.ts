@@ -94,6 +94,23 @@ test("what is no longer asked for is deleted, be it that the version it was aske
   expect(api.all({ ...widgets, version: "v2" })).toEqual([]);
 });
 
+test("what is gone already is gone, in whatever words its server says so", async () => {
+  const api = fakeApi(), call = { signal: new AbortController().signal };
+  const widgets = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };
+  api.serve(widgets);
+  const widget = (name: string): string => `{ apiVersion: example.com/v1, kind: Widget, metadata: { name: ${name} } }`;
+  for (const name of ["one", "two"]) await api.client.resource(widgets).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name, namespace: "default" } }, call);
+  const files = new Map([["a.yaml", `${widget("one")}\n---\n${widget("two")}`]]);
+  const controller = addonsController({ client: api.client, events: silentEvents, clock: systemClock, files: { stamps: () => Promise.resolve(files), read: (name) => Promise.resolve(files.get(name)) } });
+  const bring = async (): Promise<unknown> => await controller.reconcile(objectKey("", "a.yaml"), { ...call, log: silentLog });
+  expect(await bring()).toBeUndefined();
+  await api.client.resource(widgets).delete({ metadata: { name: "one", namespace: "default" } }, {}, call);
+  api.fail = ({ path }) => (path.endsWith("/widgets/one") ? statusError({ code: 404, reason: "NotFound", message: "no such widget" }) : undefined);
+  files.set("a.yaml", "# nothing");
+  expect(await bring()).toBeUndefined();
+  expect(api.all(widgets)).toEqual([]);
+});
+
 test("what cannot be deleted yet is tried again, as what a group that does not answer may hold, and keeps nothing else from going", async () => {
   const api = fakeApi(), call = { signal: new AbortController().signal };
   const widgets = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };

@@ -135,15 +135,16 @@ export function addonsController({ client, events, clock, files }: Deps): Contro
   /** In whichever version it is served: the one it was asked for in may be no more. `isFresh`: what is served has just been asked. */
   async function remove(one: Asked, call: Call, isFresh = false): Promise<void> {
     await learn([one], call);
-    const resource = resources.resourceOf(one);
-    if (!resource && silent.has(parseApiVersion(one.apiVersion).group)) throw new Error(`who serves ${one.apiVersion} does not answer`);
+    const resource = resources.resourceOf(one), isSilent = silent.has(parseApiVersion(one.apiVersion).group);
+    if (!resource && isSilent) throw new Error(`who serves ${one.apiVersion} does not answer`);
     if (!resource) return; // and with its kind all its objects
     const { namespace, name } = one;
     try {
       await client.resource(resource).delete({ metadata: { name, ...(namespace !== "" && { namespace }) } }, { propagationPolicy: "Background" }, call);
     } catch (error) {
       if (isObjectNotFound(error, name)) return;
-      if (!isNotFound(error) || isFresh) throw error;
+      if (!isNotFound(error) || (isFresh && isSilent)) throw error;
+      if (isFresh) return; // its resource is there: it is the object that is not, in whatever words
       await ask(call);
       await remove(one, call, true);
     }

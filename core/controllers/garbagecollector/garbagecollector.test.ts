@@ -4,6 +4,7 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import type { ApiObject, OwnerReference } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
+import { clientOver } from "../../client/resource-client.ts";
 import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES } from "../../client/resources.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { garbageCollector } from "./garbagecollector.ts";
@@ -37,6 +38,37 @@ test("discovery that fails is counted", async () => {
     await eventually(() => registry.render(), (text) => text.includes("garbagecollector_controller_resources_sync_error_total 1\n"));
     refuse = false;
   }, { api });
+});
+
+test("what an informer of another version does not show, as one that is behind, and is there all the same, keeps what it owns", async () => {
+  const fake = fakeApi(), v1 = { ...WIDGETS, version: "v1" }, v2 = { ...WIDGETS, version: "v2" };
+  let asked = 0;
+  const client = clientOver({
+    watch: (request) => fake.watch(request),
+    async call(request) {
+      const isOne = request.method === "GET" && request.path === "/apis/example.com/v2/namespaces/default/widgets/one";
+      if (isOne) asked++;
+      return await fake.call(isOne ? { ...request, path: request.path.replace("v2", "v1") } : request);
+    },
+  });
+  await withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    const definitions = client.resource(CUSTOM_RESOURCE_DEFINITIONS);
+    api.serve(v1);
+    const definition = await definitions.create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
+    const widget = await client.resource(v1).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("owned", [ref(widget), ref(a)]), call);
+    await maps(api).delete(a, {}, call);
+    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    api.serve(v2);
+    await definitions.patch(definition, "application/merge-patch+json", { metadata: { labels: { changed: "" } } }, call);
+    await eventually(() => asked > 0 || names(api) !== "owned", (over) => over);
+    const b = await maps(api).create(map("b"), call);
+    await maps(api).create(map("of-b", [ref(b)]), call);
+    await maps(api).delete(b, {}, call);
+    await eventually(() => names(api), (seen) => !seen.includes("of-b")); // it has been through what was to be looked at
+    expect(names(api)).toBe("owned");
+  }, { api: { ...fake, client } });
 });
 
 test("what was orphaned while nobody looked is found at the start; of owners that exist nothing is touched", async () => {

@@ -76,12 +76,11 @@ export function garbageCollector({ client, informers, clock, events, log: parent
     });
   }
 
-  /** What has gone between two informers of a kind, of two of its versions, say, neither has told. */
-  async function forgetUnseen(resource: ServedResource, signal: AbortSignal): Promise<void> {
+  /** What has gone between two informers of a kind, of two of its versions, say, neither has told. But one may be behind the other. */
+  async function doubtUnseen(resource: ServedResource, signal: AbortSignal): Promise<void> {
     const informer = informers.of<ApiObject>(resource);
     await informer.whenSynced(signal);
-    if (!informer.synced) return;
-    for (const { identity } of graph.seenOf(resource)) if (informer.get(objectKey(identity.namespace, identity.name))?.metadata.uid !== identity.uid) apply(graph.remove(identity.uid));
+    if (informer.synced) apply(graph.doubt(resource, ({ namespace, name, uid }) => informer.get(objectKey(namespace, name))?.metadata.uid === uid));
   }
 
   /** Brings the informers in line with what the server serves. */
@@ -107,7 +106,7 @@ export function garbageCollector({ client, informers, clock, events, log: parent
       if (monitors.has(id)) continue;
       monitors.set(id, { resource, end: follow(resource) });
       const kind = formatGroupResource({ group: resource.group, resource: resource.kind });
-      if (followed.has(kind)) void forgetUnseen(resource, signal);
+      if (followed.has(kind)) void doubtUnseen(resource, signal);
       followed.add(kind);
     }
     return found.failed.size === 0;

@@ -20,3 +20,13 @@ test("of an object whose owners are all gone each reference is looked at a few t
   for (const { identity } of look) expect(graph.absent(identity)).toMatchObject({ gone: [identity], look: [{ identity: { name: "a" } }] });
   expect(looks()).toBeLessThan(2000 * 10);
 });
+
+test("what an informer of its kind does not show is asked for at the source, be it that it was on its way already", () => {
+  const graph = new OwnerGraph(), of = { group: "", kind: "ConfigMap" };
+  for (const name of ["shown", "going", "there"]) {
+    const object = map(name, []);
+    graph.put(identityOf(object, MAP), name === "going" ? { ...object, metadata: { ...object.metadata, deletionTimestamp: "2026-01-01T00:00:00Z" } } : object, undefined);
+  }
+  expect(graph.doubt(of, ({ name }) => name === "shown").look).toMatchObject([{ beingDeleted: false, identity: { name: "going" } }, { identity: { name: "there" } }]);
+  expect(graph.doubt({ group: "apps", kind: "ConfigMap" }, () => false).look).toEqual([]);
+});

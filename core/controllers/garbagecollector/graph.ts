@@ -63,9 +63,16 @@ export class OwnerGraph {
 
   get(uid: string): GraphNode | undefined { return this.#nodes.get(uid); }
 
-  /** Those that have been seen of one kind, in whichever version. */
-  seenOf(of: { readonly group: string; readonly kind: string }): GraphNode[] {
-    return [...this.#nodes.values()].filter(({ virtual, identity: { apiVersion, kind } }) => !virtual && kind === of.kind && parseApiVersion(apiVersion).group === of.group);
+  /** An informer of one kind, in whichever version, does not show all that others have shown: whether the rest is gone is asked at the source, of what was on its way, too. */
+  doubt(of: { readonly group: string; readonly kind: string }, isShown: (identity: Identity) => boolean): Effects {
+    const effects = none();
+    for (const node of this.#nodes.values()) {
+      const { apiVersion, kind } = node.identity;
+      if (node.virtual || kind !== of.kind || parseApiVersion(apiVersion).group !== of.group || isShown(node.identity)) continue;
+      node.beingDeleted = false;
+      effects.look.push(node);
+    }
+    return effects;
   }
 
   /** An object appeared or changed. */
