@@ -184,12 +184,17 @@ test("a network policy lets its peers in, wherever they are, and nobody else; th
 });
 
 test("after the kernel's packet filter was emptied, host ports, Services and policies come back", async () => {
-  await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) flush ruleset`);
-  expect((await sea.run(["curl", "-sS", "-m", "1", "http://172.30.0.32:18080/"])).stdout).toBe("");
-  await eventually("the host port answers", async () => (await page("http://172.30.0.32:18080/")) === "web\n");
-  await eventually("the load balancer answers", async () => (await page("http://172.30.0.32:8081/")) === "web\n");
-  await eventually("the policy holds", async () => (await pier.sh(`$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list ruleset`)).includes("ingress/policy/default/web"));
-  const { stdout } = await pier.run(["sh", "-c", `$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1) list chain ip cni_hostport hostports`]);
+  const nft = `$(ls -d ${pier.dataDir}/agent/bin*/bin/nft | head -1)`;
+  const reaches = async (port: number): Promise<boolean> => (await page("-m", "2", `http://172.30.0.32:${port}/`)) === "web\n";
+  await dock.apply("{apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, metadata: {name: sea}, spec: {podSelector: {matchLabels: {app: web}}, ingress: [{from: [{ipBlock: {cidr: 172.30.0.33/32}}]}]}}");
+  await eventually("who comes from outside is let in", () => reaches(18080));
+  expect(await pier.sh(`${nft} flush ruleset; ${nft} list tables`)).toBe("");
+  await eventually("the host port answers", () => reaches(18080));
+  await eventually("the load balancer answers", () => reaches(8081));
+  await eventually("the policies are there", async () => (await pier.sh(`${nft} list ruleset`)).includes("ingress/policy/default/web"));
+  await dock.kubectl("delete", "networkpolicy", "sea");
+  await eventually("the policies hold", async () => !(await reaches(18080)));
+  const { stdout } = await pier.run(["sh", "-c", `${nft} list chain ip cni_hostport hostports`]);
   expect(stdout.match(/dport 18080 /g)).toHaveLength(1);
 });
 
