@@ -1,8 +1,8 @@
 /** Whatever happens to a store and to its disk, in whatever order: what it tells is what was told to whoever wrote. */
 import { expect, test } from "vitest";
 import { mulberry32 } from "../../test/mulberry32.ts";
+import { settle, TestStoreClock } from "../../test/store-clock.ts";
 import { storeError } from "../disk.ts";
-import type { StoreClock } from "../engine.ts";
 import { MemoryDisk } from "../memory.ts";
 import { type Listing, type Revision, type Row, type Store, StoreError, type Value } from "../store.ts";
 import { openMvcc } from "./mvcc.ts";
@@ -10,29 +10,6 @@ import { openMvcc } from "./mvcc.ts";
 const SEEDS = Number(process.env["MODEL_SEEDS"] ?? 15), FIRST = Number(process.env["MODEL_FIRST"] ?? 1), STEPS = 300;
 const KEYS = ["/d/0", "/d/1", "/d/2", "/v/0", "/v/1", "/v/2"];
 const isVolatile = (key: string, value: Value | undefined, previous: Value | undefined): boolean => key.startsWith("/v/") && value?.["holder"] === previous?.["holder"];
-
-class TestClock implements StoreClock {
-  #nowMs = 0;
-  readonly #timers = new Set<{ atMs: number; work: () => void }>();
-  uptimeMs(): number { return this.#nowMs; }
-  after(ms: number, work: () => void): { cancel(): void } {
-    const timer = { atMs: this.#nowMs + ms, work };
-    this.#timers.add(timer);
-    return { cancel: () => void this.#timers.delete(timer) };
-  }
-  advance(ms: number): void {
-    this.#nowMs += ms;
-    for (const timer of [...this.#timers]) {
-      if (timer.atMs > this.#nowMs) continue;
-      this.#timers.delete(timer);
-      timer.work();
-    }
-  }
-}
-
-async function settle(): Promise<void> {
-  for (let i = 0; i < 100; i++) await Promise.resolve();
-}
 
 type State = ReadonlyMap<string, { readonly revision: Revision; readonly n: unknown }>;
 const stateOf = (rows: readonly Row[]): State => new Map(rows.map(({ key, revision, value }) => [key, { revision, n: value["n"] }]));
@@ -89,7 +66,7 @@ class Life {
 
 async function run(seed: number): Promise<void> {
   const random = mulberry32(seed), below = (n: number): number => Math.floor(random() * n), chance = (p: number): boolean => random() < p;
-  const disk = new MemoryDisk(), clock = new TestClock();
+  const disk = new MemoryDisk(), clock = new TestStoreClock();
   let epoch = 0, counter = 0, highest = 0, release = (): void => {};
   let faults = 0;
   disk.fault = () => (faults > 0 ? (faults--, { error: new StoreError(chance(0.5) ? "unavailable" : "full", { reason: "broken" }), landed: chance(0.5) }) : undefined);
@@ -138,7 +115,7 @@ async function run(seed: number): Promise<void> {
     let inOrder = false;
     if (how === "close") {
       const closing = former.store.close().then(() => true, () => false);
-      for (let i = 0; i < 5; i++) { await settle(); clock.advance(500); }
+      for (let i = 0; i < 5; i++) { await settle(); clock.pass(500); }
       inOrder = await closing;
     }
     const expected = new Map(former.now);
@@ -167,7 +144,7 @@ async function run(seed: number): Promise<void> {
   for (let step = 0; step < STEPS; step++) {
     const dice = random();
     if (dice < 0.6) write();
-    else if (dice < 0.7) clock.advance(below(4000));
+    else if (dice < 0.7) clock.pass(below(4000));
     else if (dice < 0.74) faults = below(3);
     else if (dice < 0.78) {
       release();

@@ -1,43 +1,18 @@
 /** What the contract cannot see from outside: crashes, failing disks, what is written when. */
 import { expect, test } from "vitest";
-import type { StoreClock } from "../engine.ts";
+import { settle, TestStoreClock } from "../../test/store-clock.ts";
 import { MemoryDisk, memoryStore, type MemoryStoreOptions } from "../memory.ts";
 import { type Row, StoreError, type Store, type Value } from "../store.ts";
 import { openMvcc } from "./mvcc.ts";
 
 const isLease = (key: string): boolean => key.startsWith("/leases/");
 
-class TestClock implements StoreClock {
-  #nowMs = 0;
-  readonly #timers = new Set<{ atMs: number; work: () => void }>();
-  uptimeMs(): number { return this.#nowMs; }
-  after(ms: number, work: () => void): { cancel(): void } {
-    const timer = { atMs: this.#nowMs + ms, work };
-    this.#timers.add(timer);
-    return { cancel: () => void this.#timers.delete(timer) };
-  }
-  async advance(ms: number): Promise<void> {
-    this.#nowMs += ms;
-    for (const timer of [...this.#timers]) {
-      if (timer.atMs > this.#nowMs) continue;
-      this.#timers.delete(timer);
-      timer.work();
-    }
-    await settle();
-  }
-}
-
-/** Lets everything that needs no time happen. */
-async function settle(): Promise<void> {
-  for (let i = 0; i < 50; i++) await Promise.resolve();
-}
-
 /** A store whose disk notes what each batch writes. */
 async function watched(options: MemoryStoreOptions = {}) {
   const disk = options.disk ?? new MemoryDisk();
   const batches: string[][] = [];
   disk.fault = (writes) => void batches.push(writes.map((write) => write.key));
-  const clock = new TestClock();
+  const clock = new TestStoreClock();
   const store = await memoryStore({ disk, clock, volatile: isLease, ...options });
   batches.length = 0;
   return { disk, store, clock, batches };
@@ -365,7 +340,7 @@ test("each time room becomes short it is told once, and once when it is over; ur
 });
 
 test("a store that takes long to be opened again, in vain, is not opened all the time", async () => {
-  const disk = new MemoryDisk(), clock = new TestClock(), opened: number[] = [];
+  const disk = new MemoryDisk(), clock = new TestStoreClock(), opened: number[] = [];
   let broken: StoreError | undefined;
   const store = await openMvcc(async ({ create }) => {
     opened.push(clock.uptimeMs());
@@ -387,7 +362,7 @@ test("a store that takes long to be opened again, in vain, is not opened all the
 });
 
 test("a disk that hung for minutes before it failed is tried again half a minute later", async () => {
-  const disk = new MemoryDisk(), clock = new TestClock();
+  const disk = new MemoryDisk(), clock = new TestStoreClock();
   let hangs = false;
   const store = await openMvcc(async ({ create }) => {
     if (hangs) await clock.advance(180_000);
@@ -498,7 +473,7 @@ test("a second store on the same disk is refused", async () => {
 });
 
 test("history is forgotten by number, by bytes and by age", async () => {
-  const clock = new TestClock();
+  const clock = new TestStoreClock();
   const big = { text: "x".repeat(1000) };
   for (const [limits, kept] of [[{ historyRevisionsMax: 10 }, 10], [{ historyBytesMax: 11_500 }, 10], [{ historyMs: 9_500 }, 10]] as const) {
     const { store } = await watched({ clock, ...limits });
