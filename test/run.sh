@@ -52,18 +52,20 @@ one_step() {
   fi
 }
 
-# A vitest run: its tests are counted one by one.
+# A vitest run: its tests are counted one by one. One that hangs ends, and says how far it came.
+LIMIT_S=2400
 suite() { one_suite "$@" </dev/null & }
 one_suite() {
   local name=$1; shift
   local start=$SECONDS json=$RESULTS/$BASHPID.json log=$RESULTS/$BASHPID.log
   echo "0 1" >"$RESULTS/$BASHPID.count"
   unset HTTP_PROXY HTTPS_PROXY ALL_PROXY http_proxy https_proxy all_proxy # tests ask nobody but this machine, at addresses that no proxy knows
-  node_modules/.bin/bun --bun node_modules/.bin/vitest run --reporter=default --reporter=json --outputFile.json="$json" "$@" >"$log" 2>&1
+  timeout --foreground --kill-after=60 "$LIMIT_S" node_modules/.bin/bun --bun node_modules/.bin/vitest run --reporter=verbose --reporter=json --outputFile.json="$json" "$@" >"$log" 2>&1
   local code=$? counts
   counts=$(node_modules/.bin/bun -e 'const r = JSON.parse(await Bun.file(process.argv[1]).text()); console.log(r.numPassedTests, Math.max(r.numFailedTests, Number(!r.success || process.argv[2] !== "0")))' "$json" "$code" 2>/dev/null) || counts="0 1"
   echo "$counts" >"$RESULTS/$BASHPID.count"
   echo "$([ "${counts#* }" = 0 ] && echo ok || echo FAIL)    $name: ${counts% *} passed, ${counts#* } failed ($((SECONDS - start)) s)"
+  [ "$code" != 124 ] && [ "$code" != 137 ] || { echo "no end after $LIMIT_S s; what ended last:"; tail -n 60 "$log"; }
   [ "$code" = 0 ] || grep -vE '^\s*$|✓' "$log" | tail -n 150
 }
 

@@ -12,7 +12,7 @@ const BINARY = process.env["CORACLE_BINARY"] ?? join(CHECKOUT, "dist/coracle");
 export const IMAGES = process.env["TEST_IMAGES"] ?? join(CHECKOUT, "dist/test-images");
 
 /** How long anything may take, on a machine that is busy with much else: no test is about time. */
-const PATIENCE_MS = 300_000;
+const PATIENCE_MS = 180_000;
 export const eventually = <T>(what: string, ask: () => Promise<T | undefined | false>, timeoutMs = PATIENCE_MS): Promise<T> => soon(what, ask, timeoutMs);
 
 export interface Finished {
@@ -21,12 +21,40 @@ export interface Finished {
   readonly stderr: string;
 }
 
+/**
+ * Runs host.sh. Throws when it, or what it began and what still writes to where it does, has not ended by then: with what was printed so far.
+ * What hangs is ended with its host: a process on one cannot be reached from outside by the pid that was started here.
+ */
 async function host(args: readonly string[], { input, timeoutMs = PATIENCE_MS }: { readonly input?: string; readonly timeoutMs?: number } = {}): Promise<Finished> {
-  const child = Bun.spawn(["bash", join(HERE, "host.sh"), ...args], {
-    env: { ...process.env, LAB }, stdin: input === undefined ? "ignore" : Buffer.from(input), stdout: "pipe", stderr: "pipe", timeout: timeoutMs, killSignal: "SIGKILL",
+  const child = Bun.spawn(["bash", join(HERE, "host.sh"), ...args], { env: { ...process.env, LAB }, stdin: input === undefined ? "ignore" : Buffer.from(input), stdout: "pipe", stderr: "pipe" });
+  const stdout = new Heard(child.stdout), stderr = new Heard(child.stderr);
+  let late: NodeJS.Timeout | undefined;
+  const hung = new Promise<never>((_, reject) => {
+    late = setTimeout(() => {
+      child.kill("SIGKILL");
+      reject(new Error(`${args.join(" ")}: no end after ${timeoutMs / 1000} s\n${stdout.text}${stderr.text}`));
+    }, timeoutMs);
   });
-  const [stdout, stderr, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
-  return { code, stdout, stderr };
+  try {
+    const [code] = await Promise.race([Promise.all([child.exited, stdout.end, stderr.end]), hung]);
+    return { code, stdout: stdout.text, stderr: stderr.text };
+  } finally {
+    clearTimeout(late);
+  }
+}
+
+/** What a stream has said so far. */
+class Heard {
+  text = "";
+  readonly end: Promise<void>;
+
+  constructor(stream: ReadableStream<Uint8Array<ArrayBuffer>>) {
+    this.end = this.#hear(stream);
+  }
+
+  async #hear(stream: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<void> {
+    for await (const piece of stream.pipeThrough(new TextDecoderStream())) this.text += piece;
+  }
 }
 
 /** A machine with nothing but the compiled binary: the checkout cannot be seen on it. */

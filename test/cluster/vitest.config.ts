@@ -16,7 +16,7 @@ class LongestFirst extends BaseSequencer {
 /** The compiled binary on machines of its own. Time-outs are for machines that have much else to do: no test is about time. */
 export default defineConfig({
   test: {
-    include: ["test/cluster/**/*.test.ts"], pool: "threads", maxWorkers: WORKERS, globalSetup: "test/cluster/labs.ts", testTimeout: 600_000, hookTimeout: 600_000, bail: 0,
+    include: ["test/cluster/**/*.test.ts"], pool: "threads", maxWorkers: WORKERS, globalSetup: "test/cluster/labs.ts", testTimeout: 300_000, hookTimeout: 300_000, bail: 0,
     sequence: { concurrent: false, sequencer: LongestFirst },
   },
 });
