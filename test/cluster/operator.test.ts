@@ -11,8 +11,8 @@ let host: Host;
 
 beforeAll(async () => {
   if (!existsSync(join(DIRECTORY, "node_modules/@kubernetes/client-node"))) {
-    const installed = Bun.spawnSync(["npm", "install", "--prefix", DIRECTORY, "--no-audit", "--no-fund", "--loglevel=error", `@kubernetes/client-node@${CLIENT}`]);
-    if (installed.exitCode !== 0) throw new Error(`npm: ${installed.stderr}`);
+    await using npm = Bun.spawn(["npm", "install", "--prefix", DIRECTORY, "--no-audit", "--no-fund", "--loglevel=error", `@kubernetes/client-node@${CLIENT}`], { stdout: "ignore", stderr: "pipe" });
+    if ((await npm.exited) !== 0) throw new Error(`npm: ${await new Response(npm.stderr).text()}`);
     await Bun.write(join(DIRECTORY, "package.json"), "{}");
   }
   host = await Host.up("operator", "172.30.0.13");
