@@ -1,6 +1,9 @@
+import { once } from "node:events";
+import { connect } from "node:net";
 import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
-import type { Clock } from "../lifecycle/clock.ts";
+import { hastyServer } from "../../test/hasty-server.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { proxyBytes } from "./proxy-bytes.ts";
 
 test("once one side is gone the other is read to its end, though it had to wait until then", async () => {
@@ -58,4 +61,25 @@ test("what a gate lets through goes on, from the first bytes; at what it does no
   await over;
   expect(sent).toEqual(["ea", "la"]);
   expect([client.destroyed, server.destroyed]).toEqual([true, true]);
+});
+
+test("what either side says at the moment it resets its connection, unread, is heard by the other, though that just speaks itself", async () => {
+  for (const swapped of [false, true]) {
+    await using hasty = await hastyServer();
+    const said: string[] = [];
+    const quick = new Duplex({ read: () => undefined, write: (chunk, _encoding, done) => { said.push(String(chunk)); done(); } });
+    const rude = connect({ host: "127.0.0.1", port: hasty.port });
+    await once(rude, "connect");
+    const peer = await hasty.peer;
+    const over = swapped ? proxyBytes(quick, rude, { clock: systemClock }) : proxyBytes(rude, quick, { clock: systemClock });
+    quick.push("unread");
+    await Bun.sleep(5);
+    peer.write("413", () => {
+      peer.destroy();
+      quick.push("more");
+    });
+    await expect.poll(() => said).toEqual(["413"]);
+    quick.destroy();
+    await over;
+  }
 });

@@ -1,7 +1,8 @@
-/** Two connections as one: what comes in on either goes out on the other, no faster than it is taken. */
+/** Two connections as one: what comes in on either goes out on the other, no faster than it is taken. What either said before it reset its connection is heard by the other. */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 import { endLingering } from "./linger.ts";
+import { readFirst } from "./read-first.ts";
 
 /** So much of what comes when nobody is there any more is read on the way to its end: who goes on regardless is cut off. More than what was under way, some MB. */
 const UNHEARD_BYTES_MAX = 64 * 1024 * 1024;
@@ -18,6 +19,8 @@ interface Options {
 export function proxyBytes(a: Duplex, b: Duplex, { clock, early, gate }: Options): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const closed = new Set<Duplex>();
+  readFirst(a);
+  readFirst(b);
   if (early && early.length > 0) pass(a, b, early);
   forward(a, b);
   forward(b, a);

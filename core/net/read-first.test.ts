@@ -33,3 +33,18 @@ test("what is written arrives in order, and the end behind it", async () => {
   expect(got).toBe("abcd");
   socket.destroy();
 });
+
+test("who has paused is given what came before the reset", async () => {
+  await using server = await hastyServer();
+  const socket = readFirst(connect({ host: "127.0.0.1", port: server.port }));
+  let got = "";
+  const closed = new Promise((resolve) => { socket.on("data", (chunk: Buffer) => { got += chunk.toString(); }).on("error", () => undefined).on("close", resolve); });
+  socket.write("unread");
+  const peer = await server.peer;
+  await new Promise<void>((resolve) => void peer.write("first", () => resolve()));
+  await expect.poll(() => got).toBe("first");
+  socket.pause();
+  peer.write(" and last", () => peer.destroy());
+  await closed;
+  expect(got).toBe("first and last");
+});

@@ -11,6 +11,7 @@
  *   containerd.ts         start, take over, restart; it outlives `coracle`
  *   stray-shims.ts        ends shims that containerd has forgotten
  *   stray-processes.ts    ends what is left of containers that have ended
+ *   unread-stdin.ts       takes what commands have not read when they end
  *   images.ts             images from archives
  *
  * What all this leaves on a machine, installers/linux/uninstall.sh removes.
@@ -44,6 +45,7 @@ import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFi
 import { endStrayProcesses } from "./stray-processes.ts";
 import { endStrayShims } from "./stray-shims.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
+import { readUnreadStdin } from "./unread-stdin.ts";
 import { wholeComponents } from "./whole-components.ts";
 
 export interface ContainerRuntimeOptions {
@@ -206,7 +208,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
       await settleAll([
         supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit),
         endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), endStrayProcesses({ socket: paths.socket }, { cri, clock, log }, quit),
-        removeDeadSockets({}, { clock, log }, quit),
+        removeDeadSockets({}, { clock, log }, quit), readUnreadStdin(paths, { clock, log }, quit),
       ]);
     },
   };
