@@ -45,6 +45,12 @@ export async function discover(client: Client, signal: AbortSignal): Promise<Dis
   }
 }
 
+/** Whether whoever serves its group and version serves a resource. Throws where that does not answer. */
+export async function isServed(client: Pick<Client, "request">, { group, version, plural }: Pick<ResourceRef, "group" | "version" | "plural">, signal: AbortSignal): Promise<boolean> {
+  const { resources } = wellFormed(await client.request({ method: "GET", path: `/apis/${group}/${version}`, signal }));
+  return (resources ?? []).some(({ name }) => name === plural);
+}
+
 /** Servers behind the API server answer what they like: one that answers nonsense is one that does not answer, and keeps nobody from what the others serve. Throws. */
 function wellFormed(answer: unknown): APIResourceList {
   const { resources } = (answer ?? {}) as { resources?: unknown };

@@ -88,19 +88,21 @@ export function conversionBy({ metadata: { name }, spec: { conversion } }: Reado
 /** Of what is asked at once: what comes back is to fit into one answer, and to be there in time. Upstream asks for each object. */
 const BATCH_OBJECTS_MAX = 200, BATCH_BYTES_MAX = 1024 * 1024;
 
-function batchesOf(objects: readonly Readonly<ApiObject>[]): (readonly Readonly<ApiObject>[])[] {
-  const batches: Readonly<ApiObject>[][] = [];
-  let left = 0;
+/** Each is looked for when it is its turn: others have theirs while the one before is waited for. */
+function* batchesOf(objects: readonly Readonly<ApiObject>[]): Iterable<readonly Readonly<ApiObject>[]> {
+  let batch: Readonly<ApiObject>[] = [];
+  let left = BATCH_BYTES_MAX;
   for (const object of objects) {
     const bytes = objects.length === 1 ? 0 : jsonText(object).length;
-    if (left < bytes || batches.length === 0 || batches.at(-1)!.length >= BATCH_OBJECTS_MAX) {
-      batches.push([]);
+    if (batch.length > 0 && (left < bytes || batch.length >= BATCH_OBJECTS_MAX)) {
+      yield batch;
+      batch = [];
       left = BATCH_BYTES_MAX;
     }
-    batches.at(-1)!.push(object);
+    batch.push(object);
     left -= bytes;
   }
-  return batches;
+  if (batch.length > 0) yield batch;
 }
 
 /** As it is stored: the store knows its version. What is left of an object for one who applies may have no metadata. */

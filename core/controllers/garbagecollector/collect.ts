@@ -4,9 +4,9 @@
  * Source: kubernetes v1.36 pkg/controller/garbagecollector/{garbagecollector,operations,patch}.go
  */
 import { type ApiObject, hasFinalizer, isDeleting, type OwnerReference } from "../../api/meta/object-meta.ts";
-import { isConflict, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
+import { isConflict, isNotFound, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
-import type { ServedResource } from "../../client/discovery.ts";
+import { isServed, type ServedResource } from "../../client/discovery.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import { canonical } from "../template-hash.ts";
 import { blockingDependents, FOREGROUND, type GraphNode, type Identity, ORPHAN, ownerIdentity } from "./graph.ts";
@@ -27,12 +27,15 @@ export class ScopeError extends Error {
 export interface CollectDeps {
   readonly client: Client;
   readonly resources: ResourceMap;
+  /** Whether a server behind the API server answers for a resource. */
+  isOfAnotherServer(resource: ServedResource): boolean;
   /** Owners known to be gone, so that a thousand dependents cost one request. */
   readonly gone: { has(identity: Identity): boolean; add(identity: Identity): void };
   /** Looks at these nodes as well. */
   readonly look: (nodes: readonly GraphNode[]) => void;
 }
 
+type AskDeps = Pick<CollectDeps, "client" | "resources" | "isOfAnotherServer">;
 type Reference = Readonly<OwnerReference>;
 const STRATEGIC = "application/strategic-merge-patch+json";
 const MERGE = "application/merge-patch+json";
@@ -41,7 +44,8 @@ const CONFLICTS_MAX = 5;
 /** "absent": the object itself does not exist. "later": it is still known by hearsay only. */
 export type Outcome = "done" | "absent" | "later";
 
-export async function collect(node: GraphNode, { client, resources, gone, look }: CollectDeps, signal: AbortSignal): Promise<Outcome> {
+export async function collect(node: GraphNode, deps: CollectDeps, signal: AbortSignal): Promise<Outcome> {
+  const { resources, gone, look } = deps;
   const { identity } = node;
   if (node.beingDeleted && !node.deletingDependents) return "done"; // on its way: its finalizers are others' work
   const latest = await live(identity);
@@ -65,18 +69,12 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
   }
   return await remove(latest, hasFinalizer(latest, ORPHAN) ? "Orphan" : hasFinalizer(latest, FOREGROUND) ? "Foreground" : "Background");
 
-  function resourceFor(of: { readonly apiVersion: string; readonly kind: string }): ServedResource {
-    const resource = resources.resourceOf(of);
-    if (resource === undefined) throw new UnknownKindError(of);
-    return resource;
-  }
-
-  function clientOf(of: Identity): ResourceClient<ApiObject> { return client.resource<ApiObject>(resourceFor(of)); }
+  function clientOf(of: Identity): ResourceClient<ApiObject> { return clientFor(of, deps); }
 
   async function live(of: Identity): Promise<Readonly<ApiObject> | undefined> {
-    const { namespaced } = resourceFor(of);
+    const { namespaced } = resourceFor(of, resources);
     if (namespaced && of.namespace === "") throw new ScopeError();
-    return await read(clientOf(of), { ...of, namespace: namespaced ? of.namespace : "" }, signal);
+    return await read({ ...of, namespace: namespaced ? of.namespace : "" }, deps, signal);
   }
 
   async function classify(all: readonly Reference[]): Promise<{ readonly solid: Reference[]; readonly dangling: Reference[]; readonly waiting: Reference[] }> {
@@ -93,7 +91,7 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
   /** Undefined: there is no such owner. */
   async function liveOwner(reference: Reference): Promise<Readonly<ApiObject> | undefined> {
     if (gone.has(ownerIdentity(reference, "")) || gone.has(ownerIdentity(reference, identity.namespace))) return undefined;
-    const { namespaced } = resourceFor(reference);
+    const { namespaced } = resourceFor(reference, resources);
     const owner = ownerIdentity(reference, namespaced ? identity.namespace : "");
     const held = await live(owner);
     if (held !== undefined && held.metadata.uid === reference.uid) return held;
@@ -104,7 +102,7 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
   /** A foreground deletion ends when nothing blocks it any more. */
   async function waitForDependents(): Promise<void> {
     const blocking = blockingDependents(node);
-    if (blocking.length === 0) await removeFinalizer(clientOf(identity), identity, FOREGROUND, signal);
+    if (blocking.length === 0) await removeFinalizer(identity, FOREGROUND, deps, signal);
     else look(blocking.filter(({ deletingDependents }) => !deletingDependents));
   }
 
@@ -114,12 +112,11 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
     try {
       await objects.delete(object, { propagationPolicy, preconditions: { uid, resourceVersion } }, { signal });
     } catch (error) {
-      if (isObjectNotFound(error, identity.name)) return "absent";
-      if (!isConflict(error)) throw error;
-      // Something about it has changed. If its owners have not, it still has to go.
-      const again = await read(objects, identity, signal);
+      if (!isNotFound(error) && !isConflict(error)) throw error;
+      const again = isObjectNotFound(error, identity.name) ? undefined : await read(identity, deps, signal);
       if (again === undefined) return "absent";
-      if (again.metadata.uid !== uid || canonical(again.metadata.ownerReferences ?? []) !== canonical(references)) throw error;
+      // Something about it has changed. If its owners have not, it still has to go.
+      if (!isConflict(error) || again.metadata.uid !== uid || canonical(again.metadata.ownerReferences ?? []) !== canonical(references)) throw error;
       await objects.delete(object, { propagationPolicy, preconditions: { uid } }, { signal });
     }
     return node.virtual ? "later" : "done";
@@ -136,30 +133,43 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
 const DISOWNED_AT_ONCE = 64;
 
 /** Sets the dependents of an owner free, then lets it go. */
-export async function orphan(node: GraphNode, { client, resources }: Pick<CollectDeps, "client" | "resources">, signal: AbortSignal): Promise<void> {
-  const clientOf = (identity: Identity): ResourceClient<ApiObject> => {
-    const resource = resources.resourceOf(identity);
-    if (resource === undefined) throw new UnknownKindError(identity);
-    return client.resource<ApiObject>(resource);
-  };
+export async function orphan(node: GraphNode, deps: AskDeps, signal: AbortSignal): Promise<void> {
   await settleEach(node.dependents, DISOWNED_AT_ONCE, async ({ identity }) => {
     try {
-      await disown(clientOf(identity), identity, [node.identity.uid], signal);
+      await disown(clientFor(identity, deps), identity, [node.identity.uid], signal);
     } catch (error) {
-      if (!isObjectNotFound(error, identity.name)) throw error; // one that is there, and cannot be asked for just now, would go with its owner later
+      const isGone = isObjectNotFound(error, identity.name) || (isNotFound(error) && (await read(identity, deps, signal)) === undefined);
+      if (!isGone) throw error; // one that is there, and cannot be asked for just now, would go with its owner later
     }
   });
-  await removeFinalizer(clientOf(node.identity), node.identity, ORPHAN, signal);
+  await removeFinalizer(node.identity, ORPHAN, deps, signal);
 }
 
-/** Undefined: there is no such object. Throws where its resource is not served, or not in this version any more: that is known with the next discovery, and nothing goes for it. */
-async function read(objects: ResourceClient<ApiObject>, { name, namespace }: Identity, signal: AbortSignal): Promise<Readonly<ApiObject> | undefined> {
-  try {
-    return await objects.get({ metadata: { name, namespace } }, { signal });
-  } catch (error) {
-    if (!isObjectNotFound(error, name)) throw error;
-    return undefined;
-  }
+function resourceFor(of: { readonly apiVersion: string; readonly kind: string }, resources: ResourceMap): ServedResource {
+  const resource = resources.resourceOf(of);
+  if (resource === undefined) throw new UnknownKindError(of);
+  return resource;
+}
+
+function clientFor(of: Identity, { client, resources }: AskDeps): ResourceClient<ApiObject> { return client.resource<ApiObject>(resourceFor(of, resources)); }
+
+/**
+ * Undefined: there is no such object. Throws where its resource is not served, or not in this version any more: that is known with the next discovery, and nothing goes for it.
+ * A server behind the API server says in whatever words that there is none: that it does serve the resource it says, too.
+ */
+async function read(identity: Identity, deps: AskDeps, signal: AbortSignal): Promise<Readonly<ApiObject> | undefined> {
+  const { name, namespace } = identity, resource = resourceFor(identity, deps.resources);
+  const get = async (isGone: (error: unknown) => boolean | Promise<boolean>): Promise<Readonly<ApiObject> | undefined> => {
+    try {
+      return await deps.client.resource<ApiObject>(resource).get({ metadata: { name, namespace } }, { signal });
+    } catch (error) {
+      if (await isGone(error)) return undefined;
+      throw error;
+    }
+  };
+  let answersForIt = false;
+  const found = await get(async (error) => isObjectNotFound(error, name) || (answersForIt = isNotFound(error) && deps.isOfAnotherServer(resource) && (await isServed(deps.client, resource, signal))));
+  return answersForIt ? await get(isNotFound) : found;
 }
 
 /** Takes references to these owners off an object. */
@@ -185,17 +195,17 @@ async function patchEither(objects: ResourceClient<ApiObject>, identity: Identit
   }
 }
 
-async function removeFinalizer(objects: ResourceClient<ApiObject>, identity: Identity, finalizer: string, signal: AbortSignal): Promise<void> {
+async function removeFinalizer(identity: Identity, finalizer: string, deps: AskDeps, signal: AbortSignal): Promise<void> {
   for (let tries = 1; ; tries++) {
-    const object = await read(objects, identity, signal);
+    const object = await read(identity, deps, signal);
     if (object === undefined || object.metadata.uid !== identity.uid || !hasFinalizer(object, finalizer)) return;
     const finalizers = (object.metadata.finalizers ?? []).filter((one) => one !== finalizer);
     try {
-      await objects.patch(object, MERGE, { metadata: { resourceVersion: object.metadata.resourceVersion, finalizers } }, { signal });
+      await clientFor(identity, deps).patch(object, MERGE, { metadata: { resourceVersion: object.metadata.resourceVersion, finalizers } }, { signal });
       return;
     } catch (error) {
       if (isObjectNotFound(error, identity.name)) return;
-      if (!isConflict(error) || tries >= CONFLICTS_MAX) throw error;
+      if (!(isConflict(error) || isNotFound(error)) || tries >= CONFLICTS_MAX) throw error;
     }
   }
 }

@@ -5,7 +5,7 @@ import type { ApiObject, OwnerReference } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { clientOver } from "../../client/resource-client.ts";
-import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES } from "../../client/resources.ts";
+import { API_SERVICES, CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES } from "../../client/resources.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { garbageCollector } from "./garbagecollector.ts";
 
@@ -230,4 +230,38 @@ test("an object is not gone for nobody serving its version by the time it is to 
     expect(names(api)).toBe("its");
     api.fail = undefined;
     await eventually(() => names(api), (seen) => seen === "");
+  }));
+
+/** Of a server behind the API server, whose words for what is not there name nothing. */
+async function withForeignWidgets(api: FakeApi, call: { readonly signal: AbortSignal }): Promise<void> {
+  api.serve(WIDGETS);
+  api.fail = ({ method, path }) => (method === "GET" && path.includes("/widgets/") && !api.all(WIDGETS).some(({ metadata }) => path.endsWith(`/${metadata.name}`)) ? NOT_SERVED : undefined);
+  await api.client.resource(API_SERVICES).create({ apiVersion: "apiregistration.k8s.io/v1", kind: "APIService", metadata: { name: "v1.example.com" }, spec: { group: "example.com", version: "v1", service: { name: "s", namespace: "a" } } } as never, call);
+}
+
+test("an owner that a server of its own says is not there, in whatever words, is gone: what it owned goes", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    await withForeignWidgets(api, call);
+    await maps(api).create(map("owned", [{ apiVersion: "example.com/v1", kind: "Widget", name: "never", uid: "no-such" }]), call);
+    await eventually(() => names(api), (seen) => seen === "");
+  }));
+
+test("of a server that does not say that it serves the resource nothing is gone, whatever it says of the owner", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    let asked = 0;
+    await withForeignWidgets(api, call);
+    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("owned", [ref(widget), ref(a)]), call);
+    await maps(api).delete(a, {}, call);
+    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    api.fail = ({ method, path }) => {
+      if (method !== "GET" || !path.startsWith("/apis/example.com/v1")) return undefined;
+      if (path.endsWith("/widgets/one")) asked++;
+      return NOT_SERVED;
+    };
+    await maps(api).create(map("later", [ref(widget)]), call);
+    await maps(api).create(map("other", [ref(widget, { uid: "another" })]), call);
+    await eventually(() => asked > 2, (over) => over);
+    expect(names(api)).toBe("later,other,owned");
   }));

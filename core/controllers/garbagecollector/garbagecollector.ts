@@ -53,7 +53,9 @@ export function garbageCollector({ client, informers, clock, events, log: parent
   const syncErrors = registry?.counter("garbagecollector_controller_resources_sync_error_total", "[ALPHA] Number of garbage collector resources sync errors").with({});
 
   const look = (nodes: readonly GraphNode[]): void => { for (const { identity } of nodes) deleteQueue.add(identity.uid); };
-  const deps: CollectDeps = { client, resources, gone, look };
+  const apiServices = informers.of<ApiObject & { readonly spec?: { readonly service?: object | null } }>(API_SERVICES);
+  const isOfAnotherServer = ({ group, version }: ServedResource): boolean => apiServices.get(objectKey("", `${version}.${group}`))?.spec?.service != null;
+  const deps: CollectDeps = { client, resources, isOfAnotherServer, gone, look };
 
   function apply(effects: Effects): void {
     for (const identity of effects.gone) gone.add(identity);

@@ -37,6 +37,9 @@ export interface CustomKindOptions {
   readonly clock?: Pick<Clock, "uptimeMs"> | undefined;
 }
 
+/** As many as a webhook is asked about at once, if they are small. */
+const CONVERTED_AT_ONCE = 200;
+
 export class CustomKind {
   readonly crd: Readonly<CustomResourceDefinition>;
   readonly group: string;
@@ -112,12 +115,19 @@ export class CustomKind {
     for (const object of all) this.#refuseUnknown(object);
     if (!this.remote) return;
     const views = this.#viewsOf(apiVersion);
-    const waiting = all.filter((object) => object.apiVersion !== apiVersion && !views.has(object));
-    if (waiting.length === 0) return;
+    const isWaiting = (object: Readonly<ApiObject>): boolean => object.apiVersion !== apiVersion && !views.has(object);
+    const waiting = all.filter(isWaiting);
+    for (let at = 0; at < waiting.length; at += CONVERTED_AT_ONCE) await this.#convert(waiting.slice(at, at + CONVERTED_AT_ONCE).filter(isWaiting), apiVersion, signal); // some by others meanwhile
+  }
+
+  /** What has been converted stays so, whatever becomes of the rest: who begins anew goes on from there. */
+  async #convert(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<void> {
+    if (objects.length === 0) return;
     const current: Readonly<ApiObject>[] = [];
-    await this.#each(waiting, (object) => current.push(this.#current(object)));
-    const converted = await this.remote(current, apiVersion, signal);
-    await this.#each(waiting, (object, i) => views.set(object, deepFreeze(this.#canonical(this.#inForm(converted[i]! as unknown as JsonMap, this.structure(parseApiVersion(apiVersion).version), { repair: true })))));
+    await this.#each(objects, (object) => current.push(this.#current(object)));
+    const converted = await this.remote!(current, apiVersion, signal);
+    const views = this.#viewsOf(apiVersion), structure = this.structure(parseApiVersion(apiVersion).version);
+    await this.#each(objects, (object, i) => views.set(object, deepFreeze(this.#canonical(this.#inForm(converted[i]! as unknown as JsonMap, structure, { repair: true })))));
   }
 
   async #each<T>(items: readonly T[], work: (item: T, i: number) => void): Promise<void> {

@@ -223,3 +223,18 @@ test("others have their turn while thousands of objects are converted", async ()
   expect(turns).toBeGreaterThan(30);
   expect(stored.map((one) => kind.shown(one, "example.com/v2").apiVersion)).toEqual(stored.map(() => "example.com/v2"));
 });
+
+test("what a webhook has converted stays converted, though it fails for the rest: who asks again goes on from there", async () => {
+  const versions = ["v1", "v2"].map((name) => ({ name, served: true, storage: name === "v1", schema: { openAPIV3Schema: object({}) } }));
+  const asked: number[] = [];
+  const remote = async (all: readonly { readonly metadata: object }[], apiVersion: string) => {
+    if (asked.push(all.length) === 3) throw new Error("connection refused");
+    return all.map((one) => ({ ...one, apiVersion }));
+  };
+  const kind = new CustomKind({ crd: { spec: { group: "example.com", scope: "Namespaced", names: { plural: "widgets", kind: "Widget" }, versions } } as never, remote: remote as never });
+  const stored = Array.from({ length: 500 }, (_, i) => ({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: `w-${i}` } }) as never);
+  const { signal } = new AbortController();
+  await expect(kind.ready(stored, "example.com/v2", signal)).rejects.toThrow("connection refused");
+  await kind.ready(stored, "example.com/v2", signal);
+  expect(asked).toEqual([200, 200, 100, 100]);
+});
