@@ -3,7 +3,7 @@
  * Each resource once, in the version its group prefers.
  */
 import type { APIGroupList, APIResourceList } from "../api/gen/meta.v1.ts";
-import { parseApiVersion } from "../api/meta/gvk.ts";
+import { formatApiVersion, parseApiVersion } from "../api/meta/gvk.ts";
 import type { Client, ResourceRef } from "./client.ts";
 
 export interface ServedResource extends ResourceRef { readonly verbs: readonly string[] }
@@ -43,6 +43,13 @@ export async function discover(client: Client, signal: AbortSignal): Promise<Dis
       return undefined;
     }
   }
+}
+
+/** Whether its server tells of it now, in this version. */
+export async function isServed(client: Client, { group, version, plural }: ResourceRef, signal: AbortSignal): Promise<boolean> {
+  const path = group === "" ? `/api/${version}` : `/apis/${formatApiVersion({ group, version })}`;
+  const { resources } = wellFormed(await client.request({ method: "GET", path, signal }));
+  return (resources ?? []).some(({ name }) => name === plural);
 }
 
 /** Servers behind the API server answer what they like: one that answers nonsense is one that does not answer, and keeps nobody from what the others serve. Throws. */

@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/handler.go, pkg/util/notfoundhandler/not_found_handler.go
  */
-import { StatusError, statusError } from "../api/meta/status-error.ts";
+import { NOT_SERVED, StatusError, statusError } from "../api/meta/status-error.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import { type Answer, raw } from "./answer.ts";
 
@@ -12,7 +12,7 @@ const TOO_EARLY = statusError({ code: 503, reason: "ServiceUnavailable", message
 
 export class NotServed extends StatusError {
   constructor() {
-    super({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "the server could not find the requested resource", reason: "NotFound", details: {}, code: 404 });
+    super({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: NOT_SERVED, reason: "NotFound", details: {}, code: 404 });
   }
 }
 

@@ -3,12 +3,12 @@
  * Source: kubernetes v1.36 apimachinery/pkg/api/errors/errors.go NewGenericServerResponse
  */
 import type { GroupResource } from "./gvk.ts";
-import { type StatusError, statusError, type StatusReason } from "./status-error.ts";
+import { NOT_SERVED, type StatusError, statusError, type StatusReason } from "./status-error.ts";
 
 const BY_STATUS: Readonly<Record<number, readonly [reason: StatusReason, message: string]>> = {
   400: ["BadRequest", "the server rejected our request for an unknown reason"],
   401: ["Unauthorized", "the server has asked for the client to provide credentials"],
-  404: ["NotFound", "the server could not find the requested resource"],
+  404: ["NotFound", NOT_SERVED],
   405: ["MethodNotAllowed", "the server does not allow this method on the requested resource"],
   409: ["Conflict", "the server reported a conflict"],
   422: ["Invalid", "the server rejected our request due to an error in our request"],

@@ -264,6 +264,13 @@ export function isObjectNotFound(error: unknown, name: string): boolean {
   const details = findStatusError(error)?.status.details;
   return isNotFound(error) && details?.name === name && !details.causes?.some(({ reason }) => reason === "UnexpectedServerResponse");
 }
+/** What a server says that does not serve a resource. */
+export const NOT_SERVED = "the server could not find the requested resource";
+/** There is no such object, or no such resource: the server has not said of what it speaks. */
+export function isNotFoundOfNobody(error: unknown): boolean {
+  const status = findStatusError(error)?.status;
+  return isNotFound(error) && !status?.details?.name && !status?.message?.startsWith(NOT_SERVED) && !hasCause(error, "UnexpectedServerResponse");
+}
 export function isAlreadyExists(error: unknown): boolean { return reasonOf(error) === "AlreadyExists"; }
 export function isConflict(error: unknown): boolean { return reasonOf(error) === "Conflict"; }
 export function isInvalid(error: unknown): boolean { return reasonOf(error) === "Invalid"; }

@@ -4,9 +4,9 @@
  * Source: kubernetes v1.36 pkg/controller/garbagecollector/{garbagecollector,operations,patch}.go
  */
 import { type ApiObject, hasFinalizer, isDeleting, type OwnerReference } from "../../api/meta/object-meta.ts";
-import { isConflict, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
+import { isConflict, isNotFoundOfNobody, isObjectNotFound, reasonOf } from "../../api/meta/status-error.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
-import type { ServedResource } from "../../client/discovery.ts";
+import { isServed, type ServedResource } from "../../client/discovery.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import { canonical } from "../template-hash.ts";
 import { blockingDependents, FOREGROUND, type GraphNode, type Identity, ORPHAN, ownerIdentity } from "./graph.ts";
@@ -76,7 +76,24 @@ export async function collect(node: GraphNode, { client, resources, gone, look }
   async function live(of: Identity): Promise<Readonly<ApiObject> | undefined> {
     const { namespaced } = resourceFor(of);
     if (namespaced && of.namespace === "") throw new ScopeError();
-    return await read(clientOf(of), { ...of, namespace: namespaced ? of.namespace : "" }, signal);
+    const identity = { ...of, namespace: namespaced ? of.namespace : "" };
+    try {
+      return await read(clientOf(of), identity, signal);
+    } catch (error) {
+      if (!isNotFoundOfNobody(error)) throw error;
+    }
+    return await ofSilentServer(identity);
+  }
+
+  /** Its server does not say that it is the object that is not found: so it is if, and only if, the resource is served. */
+  async function ofSilentServer(of: Identity): Promise<Readonly<ApiObject> | undefined> {
+    if (!(await isServed(client, resourceFor(of), signal))) throw new UnknownKindError(of);
+    try {
+      return await read(clientOf(of), of, signal);
+    } catch (error) {
+      if (!isNotFoundOfNobody(error)) throw error;
+      return undefined;
+    }
   }
 
   async function classify(all: readonly Reference[]): Promise<{ readonly solid: Reference[]; readonly dangling: Reference[]; readonly waiting: Reference[] }> {

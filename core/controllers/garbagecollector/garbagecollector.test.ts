@@ -174,6 +174,28 @@ test("an owner is not gone for nobody serving its resource, or its version, just
     await eventually(() => names(api), (seen) => seen === "");
   }));
 
+test("an owner is gone, too, where its server does not say that it is the owner that is not found, as long as it serves its resource", () =>
+  withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
+    let asked = 0, isServed = false;
+    await withWidgets(api, call);
+    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
+    const a = await maps(api).create(map("a"), call);
+    await maps(api).create(map("before", [ref(widget), ref(a)]), call);
+    await maps(api).delete(a, {}, call);
+    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    api.fail = ({ method, path }) => {
+      if (path === "/apis/example.com/v1" && !isServed) return NOT_SERVED;
+      if (method !== "GET" || !path.includes("/widgets/")) return undefined;
+      asked++;
+      return statusError({ code: 404, reason: "NotFound", message: "widget not found" });
+    };
+    await maps(api).create(map("after", [ref({ ...widget, metadata: { ...widget.metadata, name: "other", uid: "other" } })]), call);
+    await eventually(() => asked > 2 || names(api) !== "after,before", (over) => over);
+    expect(names(api)).toBe("after,before");
+    isServed = true;
+    await eventually(() => names(api), (seen) => seen === "before");
+  }));
+
 test("what goes while its kind changes from one version to another takes what it owns along", () =>
   withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
     const definitions = api.client.resource(CUSTOM_RESOURCE_DEFINITIONS);
