@@ -1,6 +1,6 @@
 /** `coracle server`: the control plane, and unless --disable-agent a node, in one process. */
-import { join } from "node:path";
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { measuredTransport } from "../core/client/measured-transport.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { giveBack } from "../core/lifecycle/give-back.ts";

@@ -407,7 +407,7 @@ test("a node whose routed network is gone is at another one that leads nowhere, 
   const both = { ...OFF, route4: facts.route4.replaceAll("eth0", "wwan0"), addresses4: [at("eth1", "10.0.0.1"), at("wwan0", "100.64.0.9")] };
   const end = async (own: NodeAddresses, looks: NetworkFacts[]) => {
     const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) { yield; looks.shift(); } } };
-    const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, leftFile, look: (...of) => movedTo(...of, looks[0]), lookLong: (...of) => settledAt(...of, looks[0]), lookBack: (...of) => backAt(...of, looks[0]) });
+    const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, leftFile, look: (own, families) => movedTo(own, families, looks[0]), lookLong: (own, families, mayBeAlone) => settledAt(own, families, mayBeAlone, looks[0]), lookBack: (left, own, families) => backAt(left, own, families, looks[0]) });
     return await watch.run(new AbortController().signal, () => {}).catch((error: Error) => error.message);
   };
   expect(await end(wwan, Array(6).fill(alone))).toMatch(/^this machine was 100.64.0.7 and is 10.0.0.1 now: /);

@@ -53,7 +53,7 @@ test("a pod whose node was not there is an endpoint once it is, whenever the nex
   await withControllers((deps) => [runController(endpointSliceController(deps), { ...deps, clock })], async (api, call) => {
     const at = { ...pod("a", { app: "web" }), spec: { nodeName: "n1", containers: [] } };
     await api.client.resource(PODS).create(at as never, call);
-    await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", ...service("web", { app: "web" }), spec: { selector: { app: "web" }, clusterIP: "10.43.0.1", ipFamilies: ["IPv4"], ports: [{ port: 80 }] } } as never, call);
+    await api.client.resource(SERVICES).create({ ...service("web", { app: "web" }), apiVersion: "v1", kind: "Service", spec: { selector: { app: "web" }, clusterIP: "10.43.0.1", ipFamilies: ["IPv4"], ports: [{ port: 80 }] } } as never, call);
     await eventually(() => api.all(EVENTS).map(({ message }) => message).join(), (text) => text.includes("skipping Pod a for Service default/web: Node n1 Not Found"));
     await eventually(() => api.all(ENDPOINT_SLICES), ({ length }) => length === 1);
     await Bun.sleep(50); // it has seen that slice
