@@ -481,8 +481,11 @@ unless_ending() {
   REFUSED=$(log_since_start | last_words | sort | uniq -d | tail -n 1)
   return 1
 }
+has_joined() { [ -s "$DATA_DIR/agent/tls/client-kubelet.crt" ]; }
 runtime_ready() { [ -n "$RUNTIME" ] || [ -S "$DATA_DIR/agent/run/containerd.sock" ]; }
-node_registered() { [ -s "$DATA_DIR/agent/tls/client-kubelet.crt" ] && [ "$(kubectl_ get node "$NODE_NAME" -o name)" = "node/$NODE_NAME" ]; }
+node_registered() { [ "$(kubectl_ get node "$NODE_NAME" -o name)" = "node/$NODE_NAME" ]; }
+# Why the last server that was asked has not let it in.
+join_error() { log_since_start | sed -nE '/"not joined yet/s/.*"error":"(([^"\\]|\\.)*)".*/\1/p' | tail -n 1; }
 
 # Of this boot: to a clock that begins in 1970 all of those before are yet to come.
 log_since_start() {
@@ -490,8 +493,10 @@ log_since_start() {
   elif [ -f "$LOG_FILE" ]; then tail -c "+$((LOG_BYTES + 1))" "$LOG_FILE"; fi
 }
 
+# It starts nothing before it has joined.
 wait_for_agent() {
-  wait_for "the container runtime is not ready" unless_refused runtime_ready && wait_for "the node $NODE_NAME is not registered at $SERVERS" unless_refused node_registered && wait_for "the node $NODE_NAME is not Ready" unless_refused node_ready
+  wait_for "the node $NODE_NAME has not joined" unless_refused has_joined && wait_for "the container runtime is not ready" unless_refused runtime_ready &&
+    wait_for "the node $NODE_NAME is not registered at $SERVERS" unless_refused node_registered && wait_for "the node $NODE_NAME is not Ready" unless_refused node_ready
 }
 
 wait_for_server() {
@@ -503,7 +508,10 @@ wait_until_ready() {
   DEADLINE=$((started + TIMEOUT)) FAILED=
   if [ "$MODE" = agent ]; then wait_for_agent; else wait_for_server; fi || {
     say "$FAILED after $TIMEOUT s. Look at: $FOLLOW"
-    case $FAILED in *' Ready') say "it says: $(node_condition message 2>/dev/null)" ;; esac
+    case $FAILED in
+      *' Ready') say "it says: $(node_condition message 2>/dev/null)" ;;
+      *' joined') say "it says: $(join_error)" ;;
+    esac
     [ ! -f "$LOG_FILE" ] || tail -n 20 "$LOG_FILE" >&2
     exit 1
   }

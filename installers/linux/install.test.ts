@@ -425,6 +425,7 @@ case $1 in
     [ $n -ge 3 ] || exit 1
     case "$*" in *"-o name") echo node/edge-2 ;; *message*) echo "no network yet" ;; *status*) [ $n -ge \${READY_AT:-6} ] && echo True || echo False ;; esac ;;
   *) echo "coracle starts"; [ "\${CORACLE_TOKEN:-}" != wrong ] || { echo "coracle: the token is wrong"; exit 1; }
+     [ "\${CORACLE_TOKEN:-}" != away ] || { printf '%s\\n' '{"error":"https://b:6443 cannot be reached: \\"b\\" is away","msg":"not joined yet, next try soon"}'; exec sleep 1000; }
      mkdir -p $A/run $A/tls; echo x >$A/tls/client-kubelet.crt
      trap 'exit 0' TERM; while :; do sleep 1 & wait $!; done ;;
 esac
@@ -438,13 +439,15 @@ export INSTALL_CORACLE_BINARY="$1/coracle" CORACLE_URL=https://a:6443,https://b:
 sh installers/linux/install.sh; cat /run/asked
 echo "== not Ready"; echo 3 >/run/asked; READY_AT=99999 INSTALL_CORACLE_TIMEOUT=2 sh installers/linux/install.sh || echo "status $?"
 echo "== not registered"; CORACLE_NODE_NAME=edge-3 INSTALL_CORACLE_TIMEOUT=1 sh installers/linux/install.sh || echo "status $?"
-echo "== refused"; rm -r /var/lib/coracle/agent/tls; CORACLE_TOKEN=wrong sh installers/linux/install.sh 2>&1 || echo "status $?"
+echo "== away"; rm -r /var/lib/coracle/agent/tls; CORACLE_TOKEN=away INSTALL_CORACLE_TIMEOUT=3 CORACLE_CONTAINER_RUNTIME_ENDPOINT= sh installers/linux/install.sh || echo "status $?"
+echo "== refused"; CORACLE_TOKEN=wrong sh installers/linux/install.sh 2>&1 || echo "status $?"
 /usr/local/lib/coracle/service stop
 `);
-  const [ready, notReady, notRegistered, refused] = out.split(/^== .*$/m);
+  const [ready, notReady, notRegistered, away, refused] = out.split(/^== .*$/m);
   expect(ready).toMatch(/the node edge-2 is Ready after \d+ s[\s\S]*\n7\n$/);
   expect(notReady).toContain("the node edge-2 is not Ready after 2 s. Look at: tail -f /var/log/coracle.log\n[coracle] it says: no network yet\nstatus 1");
   expect(notRegistered).toContain("the node edge-3 is not registered at https://a:6443,https://b:6443 after 1 s.");
+  expect(away).toContain('the node edge-2 has not joined after 3 s. Look at: tail -f /var/log/coracle.log\n[coracle] it says: https://b:6443 cannot be reached: \\"b\\" is away\nstatus 1');
   expect(refused).toContain("[coracle] the token is wrong\nstatus 1");
 }, 300_000);
 

@@ -22,7 +22,7 @@ import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
-import { addressesElsewhere, addressesWithin, machineAddresses, movedTo, type NetworkFacts, nodeAddresses, settledAt } from "./node-ip.ts";
+import { addressesElsewhere, addressesWithin, backAt, machineAddresses, movedTo, type NetworkFacts, type NodeAddresses, nodeAddresses, settledAt } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { waysOut } from "./router-advertisements.ts";
 import { vxlanOverlay } from "./vxlan.ts";
@@ -274,7 +274,10 @@ test("a machine that was started on no network moves to the first it is on, thou
 test.each([
   { name: "its cable is out", own: "eth0", change: OFFLINE, to: ["127.0.0.1"] },
   { name: "its cable is out, and it would be no better off on its loopback", own: "eth0", change: OFFLINE, mayBeAlone: false, to: undefined },
-  { name: "its cable is out, and a tunnel still has an address", own: "eth0", change: { ...OFFLINE, addresses4: [at("wg0", "10.9.0.2")] }, to: undefined },
+  { name: "its cable is out, and a tunnel still has an address", own: "eth0", change: { ...OFFLINE, addresses4: [at("wg0", "10.9.0.2")] }, to: ["10.9.0.2"] },
+  { name: "its modem is gone, and its machines' network is there", own: "wwan0", change: { ...OFFLINE, addresses4: [at("eth1", "10.0.0.1")] }, to: ["10.0.0.1"] },
+  { name: "its modem is gone, and it is an agent", own: "wwan0", change: { ...OFFLINE, addresses4: [at("eth1", "10.0.0.1")] }, mayBeAlone: false, to: undefined },
+  { name: "its modem is gone, and its machines' network has given it no address yet", own: "wwan0", change: { ...OFFLINE, addresses4: [at("eth1", "169.254.7.7")] }, to: undefined },
   { name: "its router is gone, and it is still on its bridge", own: "br-lan", change: { ...OFFLINE, addresses4: [at("br-lan", "192.168.0.5")] }, to: undefined },
   { name: "it was started on no network, and is on one that leads nowhere else", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "192.168.0.5")], loopback4: ["192.0.2.1"] }, to: ["192.168.0.5"] },
   { name: "it was started on no network, and has been given no address on one", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")], loopback4: ["192.0.2.1"] }, to: undefined },
@@ -394,6 +397,23 @@ test("a node on no network ends once it has been there for a minute, its cable n
   const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, look: () => undefined, lookLong: (_, __, mayBeAlone) => { const found = looks.shift(); return mayBeAlone ? found : undefined; } });
   await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is on no network now: Coracle ends, to be started again with that");
   expect(looks).toEqual([alone]);
+});
+
+test("a node whose routed network is gone is at another one that leads nowhere, and goes back once it can", async () => {
+  using dir = directory();
+  const leftFile = join(dir.path, "network/left-interface");
+  const wwan = { ips: ["100.64.0.7"], interfaceName: "wwan0", mtu: 1500 }, lan = { ips: ["10.0.0.1"], interfaceName: "eth1", mtu: 1500 };
+  const OFF = { ...facts, route4: "", route6: "", addresses6: "" }, alone = { ...OFF, addresses4: [at("eth1", "10.0.0.1")] };
+  const both = { ...OFF, route4: facts.route4.replaceAll("eth0", "wwan0"), addresses4: [at("eth1", "10.0.0.1"), at("wwan0", "100.64.0.9")] };
+  const end = async (own: NodeAddresses, looks: NetworkFacts[]) => {
+    const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) { yield; looks.shift(); } } };
+    const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, leftFile, look: (own, families) => movedTo(own, families, looks[0]), lookLong: (own, families, mayBeAlone) => settledAt(own, families, mayBeAlone, looks[0]), lookBack: (left, own, families) => backAt(left, own, families, looks[0]) });
+    return await watch.run(new AbortController().signal, () => {}).catch((error: Error) => error.message);
+  };
+  expect(await end(wwan, Array(6).fill(alone))).toMatch(/^this machine was 100.64.0.7 and is 10.0.0.1 now: /);
+  expect(await end(lan, [...Array(9).fill(alone), both, both])).toMatch(/^this machine was 10.0.0.1 and is 100.64.0.9 now: /);
+  expect(await end({ ...wwan, ips: ["100.64.0.9"] }, [both, both])).toBeUndefined();
+  expect([existsSync(leftFile), await end(lan, Array(9).fill(both))]).toEqual([false, undefined]); // one that was started there stays
 });
 
 const peers: Peer[] = [

@@ -117,12 +117,20 @@ function goneOf({ ips }: NodeAddresses, { addresses4, addresses6 }: NetworkFacts
 
 /**
  * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else, and one that was on a network
- * is on none (`mayBeAlone`), as its network's manager takes its address away with the cable: pods do not reach the API server at an address that nobody has.
+ * is on none, or only on another one that leads nowhere else (`mayBeAlone`), as its network's manager takes its address away with the cable: pods do not reach the API server at an address
+ * that nobody has.
  */
 export function settledAt(own: NodeAddresses, families: readonly Family[] = [], mayBeAlone = false, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
   const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
-  if (own.interfaceName === undefined) return found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
-  return mayBeAlone && found.interfaceName === undefined && goneOf(own, facts).length === own.ips.length ? found : undefined;
+  const isOn = found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families);
+  if (own.interfaceName === undefined) return isOn ? found : undefined;
+  return mayBeAlone && (found.interfaceName === undefined || isOn) && goneOf(own, facts).length === own.ips.length ? found : undefined;
+}
+
+/** Whether the default route leads where it did before the machine was left with the interface that it is at, and there is an address again. */
+export function backAt(left: string, own: NodeAddresses, families: readonly Family[] = [], facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const found = own.family === undefined ? routedAddresses(facts) : preferring(own.family, facts);
+  return found?.interfaceName === left && own.interfaceName !== left && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
 }
 
 /** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */

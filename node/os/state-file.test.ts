@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -18,6 +18,12 @@ test("what was written is read; what a crash or a disk made of it is put aside, 
       expect([readStateFile(path, log), existsSync(path), readFileSync(`${path}.corrupt`, "utf8"), readStateFile(path, log)]).toEqual([undefined, false, text, undefined]);
     }
     expect(told).toEqual(Array(3).fill("a state file is corrupted and was put aside, going on without it"));
+    rmSync(`${path}.corrupt`);
+    mkdirSync(`${path}.corrupt`); // in its way
+    writeFileSync(path, "");
+    expect([readStateFile(path, log), told.pop()]).toEqual([undefined, "a state file is corrupted and cannot be put aside, as on a disk that takes no writes any more: going on without it"]);
+    await writeStateFile(path, { a: 2 });
+    expect(readStateFile(path, log)).toEqual({ a: 2 });
   } finally {
     rmSync(directory, { recursive: true });
   }

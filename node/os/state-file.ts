@@ -94,7 +94,12 @@ export function readStateFile<T>(path: string, log: Pick<Log, "error">, read: (p
   } catch (error) {
     if (!(error instanceof CorruptStateError || error instanceof TypeError)) throw error;
     const aside = `${path}.corrupt`;
-    renameSync(path, aside);
+    try {
+      renameSync(path, aside);
+    } catch (cause) {
+      log.error("a state file is corrupted and cannot be put aside, as on a disk that takes no writes any more: going on without it", { file: path, error, cause });
+      return undefined;
+    }
     log.error("a state file is corrupted and was put aside, going on without it", { file: path, aside, error });
     return undefined;
   }

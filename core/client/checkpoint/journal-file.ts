@@ -4,10 +4,10 @@
  *   <crc32> ["key",value]\n     no value: the key is gone
  *
  * Values stay on the disk, in memory are only keys and places. Lines are appended; when much of the file is past, it is written anew beside the old
- * one and renamed over it. What a power cut leaves of the last append is cut off when the file is opened. A line that the disk has damaged costs what stood in
+ * one and renamed over it. What a power cut leaves of the last append is cut off before the next. A line that the disk has damaged costs what stood in
  * it; a file that cannot be read at all is written anew: who has it can ask the server again, and must start without.
  */
-import { closeSync, openSync, readFileSync, readSync, truncateSync } from "node:fs";
+import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
@@ -57,7 +57,7 @@ export class JournalFile {
     if (damaged > 0) log.warn("lines of the checkpoint cannot be read and are left out", { path, lines: damaged });
     if (end < bytes.length) {
       log.warn("the end of the checkpoint cannot be read and is dropped", { path, bytes: bytes.length - end });
-      truncateSync(path, end);
+      this.#torn = true; // cut off before the next append: a disk that takes no writes now gives back what stands before it all the same
     }
     this.#reading = openSync(path, "r");
   }

@@ -63,6 +63,10 @@ test.each([
   ["the same, of which only the last 200 s count", cron({ schedule: "* * * * *", startingDeadlineSeconds: 200 }, undefined, "2026-01-01T08:29:00Z"), "2026-01-01T10:21:30Z", "2026-01-01T10:21:00Z", false],
   ["the same, before the next minute", cron({ schedule: "* * * * *", startingDeadlineSeconds: 200 }, undefined, "2026-01-01T10:21:00Z"), "2026-01-01T10:21:59Z", undefined, false],
   ["a deadline that no double holds", cron({ startingDeadlineSeconds: (2n ** 63n - 1n) as unknown as number }), "2026-01-01T05:30:00Z", "2026-01-01T05:00:00Z", false],
+  ["hours without power after two minutes close together", cron({ schedule: "0,1 0 * * *" }, undefined, "2026-01-01T00:01:00Z"), "2026-01-02T06:00:00Z", "2026-01-02T00:01:00Z", true],
+  ["the same, for weeks", cron({ schedule: "0,1 0 1 * *" }, undefined, "2025-12-01T00:01:00Z"), "2026-02-27T06:00:00Z", "2026-02-01T00:01:00Z", true],
+  ["the same, within its deadline", cron({ schedule: "0,1 0 * * *", startingDeadlineSeconds: 86_400 }, undefined, "2025-01-01T00:01:00Z"), "2026-01-02T06:00:00Z", "2026-01-02T00:01:00Z", true],
+  ["the same, beyond its deadline", cron({ schedule: "0,1 0 * * *", startingDeadlineSeconds: 3600 }, undefined, "2025-01-01T00:01:00Z"), "2026-01-02T06:00:00Z", undefined, false],
   ["too late to start", cron({ startingDeadlineSeconds: 60 }), "2026-01-01T05:30:00Z", undefined, false],
 ])("due: %s", (_, of, now, expected, many) => {
   const due = dueTime(of, parseSchedule(of.spec.schedule, UTC), at(now));
@@ -73,11 +77,11 @@ test("the next look is when it is due next", () => {
   expect(nextDueInMs(cron({}, undefined, "2026-01-01T05:00:00Z"), parseSchedule("0 * * * *", UTC), at("2026-01-01T05:30:00Z"))).toBe(30 * 60_000 + 100);
 });
 
-test("after runs that were missed before a long pause, of which no latest is found, the next look is when it is due next, not at once", () => {
+test("after runs that were missed before a long pause the latest is due, and the next look is when it is due next, not at once", () => {
   const weekdays = cron({ schedule: "30 6-16/4 * * 1-5" }, undefined, "2026-01-02T06:30:00Z"); // a Friday
   const schedule = parseSchedule(weekdays.spec.schedule, UTC);
   const nowMs = at("2026-01-02T23:00:00Z");
-  expect(dueTime(weekdays, schedule, nowMs)).toMatchObject({ atMs: undefined, many: false });
+  expect(dueTime(weekdays, schedule, nowMs)).toMatchObject({ atMs: at("2026-01-02T14:30:00Z"), many: false });
   expect(nextDueInMs(weekdays, schedule, nowMs)).toBe(at("2026-01-05T06:30:00Z") + 100 - nowMs);
 });
 

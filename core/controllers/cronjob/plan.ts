@@ -16,10 +16,8 @@ const LATE_MS = 100;
 const MANY = 100;
 
 export interface Due {
-  /** The latest time that has passed without a Job; undefined: none has, or none that is near enough. */
+  /** The latest time that has passed without a Job; undefined: none has. */
   readonly atMs: number | undefined;
-  /** Some were missed, as far as can be estimated. */
-  readonly some: boolean;
   /** More than a hundred were missed. */
   readonly many: boolean;
   /** There is no such time, ever: 31 February. */
@@ -44,21 +42,36 @@ export function dueTime(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: n
   let fromMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? parseTime(cronJob.metadata.creationTimestamp) ?? nowMs;
   if (withDeadline && startingDeadlineSeconds !== undefined) fromMs = Math.max(fromMs, nowMs - asDouble(startingDeadlineSeconds) * 1000);
   const first = schedule.next(fromMs);
-  if (first === undefined) return { atMs: undefined, some: false, many: false, never: true, fromMs };
-  if (nowMs < first) return { atMs: undefined, some: false, many: false, fromMs };
+  if (first === undefined) return { atMs: undefined, many: false, never: true, fromMs };
+  if (nowMs < first) return { atMs: undefined, many: false, fromMs };
   const second = schedule.next(first);
-  if (second === undefined || nowMs < second) return { atMs: first, some: false, many: false, fromMs };
+  if (second === undefined || nowMs < second) return { atMs: first, many: false, fromMs };
   // Long ago: jump near to now by the distance of two, then count on one by one.
   const missed = Math.floor((nowMs - first) / (second - first)) + 1;
   let atMs: number | undefined;
   for (let at = schedule.next(first + (missed - 2) * (second - first)); at !== undefined && at <= nowMs; at = schedule.next(at)) atMs = at;
-  return { atMs, some: true, many: missed > MANY, fromMs };
+  return { atMs: atMs ?? latest(schedule, first, nowMs), many: missed > MANY, fromMs };
+}
+
+/**
+ * The latest time up to now, of which `fromMs` is one. Upstream takes the distance of two for that of all and finds none where it is less, as that of "0,1 0 * * *" some minutes later; yet what
+ * may start late, however late, is to be started.
+ */
+function latest(schedule: Schedule, fromMs: number, nowMs: number): number {
+  let [foundMs, beforeMs, afterMs] = [fromMs, fromMs, nowMs];
+  while (afterMs - beforeMs > 1000) {
+    const middleMs = Math.floor((beforeMs + afterMs) / 2);
+    const nextMs = schedule.next(middleMs);
+    if (nextMs !== undefined && nextMs <= nowMs) [foundMs, beforeMs] = [nextMs, Math.max(middleMs, nextMs - 1)];
+    else afterMs = middleMs;
+  }
+  return foundMs;
 }
 
 /** How long until the next time; undefined: never. */
 export function nextDueInMs(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: number): number | undefined {
-  const { atMs, fromMs, some } = dueTime(cronJob, schedule, nowMs, false);
-  const nextMs = schedule.next(atMs ?? (some ? nowMs : fromMs));
+  const { atMs, fromMs } = dueTime(cronJob, schedule, nowMs, false);
+  const nextMs = schedule.next(atMs ?? fromMs);
   return nextMs === undefined ? undefined : nextMs + LATE_MS - nowMs;
 }
 

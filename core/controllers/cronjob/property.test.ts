@@ -1,6 +1,8 @@
 /** Schedules against the plain reading of their fields, minute by minute. */
 import { expect, test } from "vitest";
 import { seededRandom, type SeededRandom } from "../../../test/simulator/seeded.ts";
+import type { CronJob } from "../../api/gen/batch.v1.ts";
+import { dueTime } from "./plan.ts";
 import { parseSchedule } from "./schedule.ts";
 import { UTC } from "./zone.ts";
 
@@ -32,5 +34,17 @@ test("the next time is the first minute whose fields all hold; with both days gi
     }
     const found = parseSchedule(text, UTC).next(fromMs);
     expect(found === undefined ? undefined : new Date(found).toISOString(), `${text} after ${new Date(fromMs).toISOString()}`).toBe(expected === undefined ? undefined : new Date(expected).toISOString());
+  }
+});
+
+test("whatever the distances between its times, the latest that was missed is due", () => {
+  for (let seed = 1; seed <= 60; seed++) {
+    const random = seededRandom(seed);
+    const text = [field(random, 0, 59), field(random, 0, 23), field(random, 1, 28)].map((one) => one.text).join(" ") + " * *";
+    const schedule = parseSchedule(text, UTC), fromMs = Date.UTC(2026, 0, 1), nowMs = fromMs + random.integer(1, 60 * 86_400) * 1000;
+    let expected: number | undefined;
+    for (let ms = schedule.next(fromMs); ms !== undefined && ms <= nowMs; ms = schedule.next(ms)) expected = ms;
+    const cronJob = { metadata: { creationTimestamp: new Date(fromMs).toISOString().replace(".000", "") }, spec: {} } as CronJob;
+    expect(dueTime(cronJob, schedule, nowMs).atMs, `${text} until ${new Date(nowMs).toISOString()}`).toBe(expected);
   }
 });

@@ -3,7 +3,12 @@ import type { Pod, Service } from "../../api/gen/core.v1.ts";
 import type { ObjectKey } from "../../api/meta/object-meta.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Change } from "../controller.ts";
-import { servicesOfPods } from "./endpointslice.ts";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import { ENDPOINT_SLICES, EVENTS, NODES, PODS, SERVICES } from "../../client/resources.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { runController } from "../run-controller.ts";
+import { endpointSliceController, servicesOfPods } from "./endpointslice.ts";
 import { TriggerTimes } from "./trigger-time.ts";
 
 const service = (name: string, selector: Record<string, string>) => ({ metadata: { name, namespace: "default", creationTimestamp: "2026-01-01T00:00:00Z" }, spec: { selector } }) as unknown as Service;
@@ -41,4 +46,19 @@ test("when a write tells that the world changed: the earliest of what is new sin
   expect(times.changedAt(web, [later, latest])).toBe("2026-01-01T00:00:10Z"); // it had gone, and is new
   times.forget("default/web" as ObjectKey);
   expect(times.changedAt(web, [later])).toBe("2026-01-01T00:00:00Z");
+});
+
+test("a pod whose node was not there is an endpoint once it is, whenever the next try would be", async () => {
+  const clock = { ...systemClock, after: (ms: number, act: () => void) => systemClock.after(ms >= 1000 ? 1e9 : ms, act) };
+  await withControllers((deps) => [runController(endpointSliceController(deps), { ...deps, clock })], async (api, call) => {
+    const at = { ...pod("a", { app: "web" }), spec: { nodeName: "n1", containers: [] } };
+    await api.client.resource(PODS).create(at as never, call);
+    await api.client.resource(SERVICES).create({ ...service("web", { app: "web" }), apiVersion: "v1", kind: "Service", spec: { selector: { app: "web" }, clusterIP: "10.43.0.1", ipFamilies: ["IPv4"], ports: [{ port: 80 }] } } as never, call);
+    await eventually(() => api.all(EVENTS).map(({ message }) => message).join(), (text) => text.includes("skipping Pod a for Service default/web: Node n1 Not Found"));
+    await eventually(() => api.all(ENDPOINT_SLICES), ({ length }) => length === 1);
+    await Bun.sleep(50); // it has seen that slice
+    await api.client.resource(NODES).create({ metadata: { name: "other" } } as never, call);
+    await api.client.resource(NODES).create({ metadata: { name: "n1" } } as never, call);
+    await eventually(() => api.all(ENDPOINT_SLICES).flatMap(({ endpoints }) => endpoints ?? []).map(({ nodeName }) => nodeName).join(), (names) => names === "n1");
+  });
 });

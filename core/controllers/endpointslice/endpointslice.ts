@@ -44,6 +44,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
   const triggers = new TriggerTimes();
   const meter = metrics && sliceMetrics(metrics, { perSliceMax });
   const hinted = new Set<ObjectKey>(); // services whose endpoints have hints by zone
+  const waiting = new Map<ObjectKey, ReadonlySet<string>>(); // services with pods on nodes of these names, of which there are none
 
   return {
     name: "endpoint_slice",
@@ -53,6 +54,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
       itself(services),
       servicesOfPods({ pods, services }),
       mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && zoneDigest(old) === zoneDigest(object) ? [] : [...services.list()].filter(usesTopologyMode).map(keyOf))),
+      mapped(nodes, ({ object, old }) => (old === undefined ? [...waiting].flatMap(([key, names]) => (names.has(object.metadata.name) ? [key] : [])) : [])), // the next try may be minutes away
       mapped(slices, ({ object, old, deleted }) => (!deleted && old !== undefined && isForTheSame(old, object) ? [] : (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey))),
     ],
 
@@ -60,6 +62,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
       const service = services.get(key);
       if (service === undefined) {
         hinted.delete(key);
+        waiting.delete(key);
         meter?.gone(key);
         triggers.forget(key); // its slices are taken by the garbage collector
         return;
@@ -72,12 +75,17 @@ export function endpointSliceController({ client, informers, events, metrics, pe
       const metadata = metadataFor(service);
       const owner = `Service ${key}`;
       try {
-        const problems: string[] = [];
+        const problems: string[] = [], absent = new Set<string>();
         const plans: SlicePlan[] = [];
         for (const addressType of addressTypes) {
           const [existing, others] = partition(ours.filter((slice) => slice.addressType === addressType), (slice) => isOwnedBy(slice, service));
           const { groups: found, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
-          for (const pod of skipped) problems.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
+          for (const { metadata: { name }, spec: { nodeName = "" } } of skipped) {
+            absent.add(nodeName);
+            problems.push(`skipping Pod ${name} for Service ${key}: Node ${nodeName} Not Found`);
+          }
+          if (absent.size > 0) waiting.set(key, absent);
+          else waiting.delete(key);
           const own = planHinted(service, key, existing, { addressType, groups: found, metadata, perSliceMax, placeholder: true, triggerTime });
           const plan = { ...own, remove: [...own.remove, ...others] };
           plans.push(plan);

@@ -12,6 +12,7 @@ const MACHINE = [
 const GROUP = [
   "stress invoked oom-killer: gfp_mask=0xcc0", "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=c,mems_allowed=0,oom_memcg=/kubepods/pod1,task_memcg=/kubepods/pod1/c,task=stress,pid=12,uid=0", "Memory cgroup out of memory: Killed process 12 (stress) total-vm:1kB",
 ];
+const fail = (message: string): never => { throw new Error(message); };
 const OLD = (limit: string) => ["ruby invoked oom-killer: gfp_mask=0x201da", `Task in /kubepods/a killed as a result of limit of ${limit}`, "Killed process 19667 (ruby 2) total-vm:1kB"];
 
 test("a process that ends because the machine has no memory left is told, one whose group has taken too much is not", () => {
@@ -21,13 +22,15 @@ test("a process that ends because the machine has no memory left is told, one wh
   expect(victims(["Killed process 1 (by hand)"])).toEqual([]);
 });
 
-test("it is an event of the node; without a kernel's log nothing is told", async () => {
+test("it is an event of the node, also after the log could not be read for once; without a kernel's log nothing is told", async () => {
   const told: string[] = [];
   const stop = new AbortController();
+  const looks = [[], "EINVAL", MACHINE] as const;
   const events = { event: (about: { readonly kind?: string | undefined }, type: string, reason: string, message: string) => { told.push(`${about.kind} ${type} ${reason}: ${message}`); stop.abort(); } };
   const deps = { events: events as never, node: nodeReference("n1"), log: silentLog, clock: { ...systemClock, every: async function* (_: number, signal: AbortSignal) { while (!signal.aborted) { yield; await Bun.sleep(1); } } } as never };
-  let closed = 0;
-  await systemOom({ ...deps, open: () => ({ lines: () => MACHINE, close: () => void closed++ }) }).run(stop.signal, () => undefined);
-  expect([told, closed]).toEqual([["Node Warning SystemOOM: System OOM encountered, victim process: stress, pid: 4711"], 1]);
+  let looked = 0, opened = 0, closed = 0;
+  const lines = () => { const found = looks[looked++]!; if (found === "EINVAL") throw new Error(found); return [...found]; };
+  await systemOom({ ...deps, open: () => (opened++ === 0 ? fail("EIO") : { lines, close: () => void closed++ }) }).run(stop.signal, () => undefined);
+  expect([told, opened, closed]).toEqual([["Node Warning SystemOOM: System OOM encountered, victim process: stress, pid: 4711"], 3, 2]);
   await systemOom({ ...deps, open: () => undefined }).run(stop.signal, () => undefined);
 });

@@ -19,19 +19,28 @@ export function systemOom({ events, node, clock, log, open = kernelLog }: Deps):
   return {
     name: "system-oom",
     async run(signal, ready) {
-      const kernel = open();
-      ready();
-      if (!kernel) return await aborted(signal);
+      let kernel: KernelLog | undefined;
       const victimIn = oomReader();
-      try {
-        for await (const _ of clock.every(LOOK_MS, signal)) {
-          for (const victim of kernel.lines().flatMap((line) => victimIn(line) ?? [])) events.event(node, "Warning", "SystemOOM", `System OOM encountered, victim process: ${victim.name}, pid: ${victim.pid}`);
+      /** False: this machine has none. */
+      const look = (): boolean => {
+        try {
+          kernel ??= open();
+          for (const victim of kernel?.lines().flatMap((line) => victimIn(line) ?? []) ?? []) events.event(node, "Warning", "SystemOOM", `System OOM encountered, victim process: ${victim.name}, pid: ${victim.pid}`);
+          return kernel !== undefined;
+        } catch (error) {
+          log.warn("the kernel's log cannot be read, another try soon: that memory runs out meanwhile is not told", { error });
+          kernel?.close();
+          kernel = undefined;
+          return true;
         }
-      } catch (error) {
-        log.warn("the kernel's log cannot be read: that memory ran out would not be told", { error });
-        await aborted(signal);
+      };
+      const hasLog = look();
+      ready();
+      if (!hasLog) return await aborted(signal);
+      try {
+        for await (const _ of clock.every(LOOK_MS, signal)) look();
       } finally {
-        kernel.close();
+        kernel?.close();
       }
     },
   };
