@@ -1,5 +1,6 @@
 /** `coracle server`: the control plane, and unless --disable-agent a node, in one process. */
 import { mkdirSync } from "node:fs";
+import { join } from "node:path";
 import { measuredTransport } from "../core/client/measured-transport.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { giveBack } from "../core/lifecycle/give-back.ts";
@@ -82,7 +83,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     await runAll(
       [
         ...(agent?.early ?? []), ...plane.parts, kubeconfigOf(plane.pki, settings, log), ...(agent?.parts ?? []),
-        ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(settings), clock: systemClock, mayBeAlone: !settings.disableAgent && settings.datastoreEndpoint === undefined })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+        ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(settings), clock: systemClock, log, homeFile: settings.disableAgent || settings.datastoreEndpoint !== undefined ? undefined : join(where.agent, "network", "home") })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
         giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() }),
       ],
       signal,

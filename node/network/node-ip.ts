@@ -115,15 +115,27 @@ function goneOf({ ips }: NodeAddresses, { addresses4, addresses6 }: NetworkFacts
   return ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
 }
 
-/**
- * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else, and one that was on a network
- * is on none (`mayBeAlone`), as its network's manager takes its address away with the cable: pods do not reach the API server at an address that nobody has.
- */
-export function settledAt(own: NodeAddresses, families: readonly Family[] = [], mayBeAlone = false, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
-  const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
-  if (own.interfaceName === undefined) return found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
-  return mayBeAlone && found.interfaceName === undefined && goneOf(own, facts).length === own.ips.length ? found : undefined;
+export interface Away {
+  /** When no network has its address any more it goes where it still is: pods do not reach the API server at an address that nobody has. */
+  readonly mayBeAlone?: boolean;
+  /** Where it was before it went, if it has: it comes back as soon as there is a way out of there. */
+  readonly home?: string | undefined;
 }
+
+/**
+ * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else; and one whose network is gone, as its
+ * manager takes the address away with the cable, is on another, as the side of a gateway that machines are on, or on none.
+ */
+export function settledAt(own: NodeAddresses, families: readonly Family[] = [], { mayBeAlone = false, home }: Away = {}, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
+  const isAlone = found.interfaceName === undefined, isGiven = !isAlone && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families);
+  if (own.interfaceName === undefined) return isGiven ? found : undefined;
+  if (isGiven && home !== undefined && home !== own.interfaceName && found.interfaceName === home && routedAddresses(facts)) return found;
+  return mayBeAlone && goneOf(own, facts).length === own.ips.length && (isAlone || isGiven) ? found : undefined;
+}
+
+/** Whether its default route leaves by the interface that it is at. */
+export function isAtHome({ interfaceName }: NodeAddresses, facts: NetworkFacts = readFacts()): boolean { return interfaceName !== undefined && routedAddresses(facts)?.interfaceName === interfaceName; }
 
 /** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */
 function isUseful({ ips, family: wished }: NodeAddresses, [first]: readonly Family[]): boolean {
