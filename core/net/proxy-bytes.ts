@@ -2,6 +2,7 @@
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 import { endLingering } from "./linger.ts";
+import { readFirst } from "./read-first.ts";
 
 /** So much of what comes when nobody is there any more is read on the way to its end: who goes on regardless is cut off. More than what was under way, some MB. */
 const UNHEARD_BYTES_MAX = 64 * 1024 * 1024;
@@ -14,10 +15,11 @@ interface Options {
   readonly gate?: (chunk: Uint8Array) => Buffer;
 }
 
-/** Both are closed when it resolves. */
+/** Both are closed when it resolves. `b` is the one that is asked: it may refuse what it is sent without reading it. */
 export function proxyBytes(a: Duplex, b: Duplex, { clock, early, gate }: Options): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const closed = new Set<Duplex>();
+  readFirst(b);
   if (early && early.length > 0) pass(a, b, early);
   forward(a, b);
   forward(b, a);
