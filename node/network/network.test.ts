@@ -353,6 +353,27 @@ test.skipIf(process.platform !== "linux")("where a tunnel over IPv6 would drop l
   await ended;
 });
 
+test.skipIf(process.platform !== "linux").each(["ip coracle-masq", "ip6 coracle-masq", "inet coracle-tunnel"])("%s is written again when it alone is gone", async (lost) => {
+  using dir = directory();
+  const api = fakeApi(), stop = new AbortController(), there = new Set<string>();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  let tell: () => unknown = () => undefined;
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16", "fd42::/56"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
+    nft: { async apply(text) { for (const [, table = ""] of text.matchAll(/add table (.*)/g)) there.add(table); }, names: async () => undefined, chain: async (family, table) => (there.has(`${family} ${table}`) ? "" : undefined) },
+    onTables: (look) => { tell = look; return () => undefined; }, overlay: { ...noOverlay, udpPort: 8472 }, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
+  await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["10.42.1.0/24", "fd42:0:0:1::/64"] }, status: { addresses: [{ type: "InternalIP", address: "172.30.0.1" }] } } as never, { signal });
+  await eventually(() => there.size, (size) => size === 3);
+  await systemClock.sleep(50, signal);
+  there.delete(lost);
+  tell();
+  await eventually(() => there.has(lost), Boolean);
+  stop.abort();
+  await ended;
+});
+
 const ZERO = "0".repeat(32);
 test.each([
   { name: "one thinks less of itself", routes: [["1", "18450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
