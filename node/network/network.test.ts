@@ -289,6 +289,12 @@ test.each([
   expect(settledAt({ ips: [own === undefined ? "192.0.2.1" : "192.168.0.5"], interfaceName: own, mtu: 1400 }, [4], { mayBeAlone, home }, { ...facts, ...change })?.ips).toEqual(to);
 });
 
+test("a node whose router deprecates its address, as one does that has lost its own network, stays: it is reached there as before", () => {
+  const own = { ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 }, here = { ...facts, ...OFFLINE, addresses6: facts.addresses6.replaceAll(" 80 ", " a0 ") };
+  expect(settledAt(own, [6], { mayBeAlone: true }, here)).toBeUndefined();
+  expect(settledAt(own, [6], { mayBeAlone: true }, { ...here, addresses6: "" })?.ips).toEqual(["127.0.0.1"]);
+});
+
 test.each([
   { name: "IPv6 has come, of a cluster of both", own: ["192.168.0.5"], families: [4, 6], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
   { name: "IPv6 has come, of a cluster of IPv4", own: ["192.168.0.5"], families: [4], change: {}, to: undefined },

@@ -131,7 +131,13 @@ export function settledAt(own: NodeAddresses, families: readonly Family[] = [], 
   const isAlone = found.interfaceName === undefined, isGiven = !isAlone && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families);
   if (own.interfaceName === undefined) return isGiven ? found : undefined;
   if (isGiven && home !== undefined && home !== own.interfaceName && found.interfaceName === home && routedAddresses(facts)) return found;
-  return mayBeAlone && goneOf(own, facts).length === own.ips.length && (isAlone || isGiven) ? found : undefined;
+  return mayBeAlone && !hasAny(own, facts) && (isAlone || isGiven) ? found : undefined;
+}
+
+/** One that a router deprecates, as where it has lost its own network, is reached as before. */
+function hasAny(own: NodeAddresses, facts: NetworkFacts): boolean {
+  const held = addressesV6(facts.addresses6, 0).map(({ address }) => address);
+  return goneOf(own, facts).filter((ip) => !held.includes(ip)).length < own.ips.length;
 }
 
 /** Whether its default route leaves by the interface that it is at. */
@@ -236,11 +242,11 @@ function defaultInterfaceV6(text: string, ofV4: string | undefined): string | un
  * Columns: address index prefix scope flags interface. Global addresses that will stay, those that are reached from everywhere first: the kernel tells them in an order that is another
  * at each boot, and a node must not be somewhere else then.
  */
-function addressesV6(text: string): { interfaceName: string; address: string }[] {
+function addressesV6(text: string, unwanted = TEMPORARY | DEPRECATED | TENTATIVE): { interfaceName: string; address: string }[] {
   const lines = text.split("\n").toSorted((a, b) => Number(UNIQUE_LOCAL.test(a)) - Number(UNIQUE_LOCAL.test(b)) || compareText(a, b));
   return lines.flatMap((line) => {
     const [hex, , , scope, flags, interfaceName] = line.trim().split(/\s+/);
-    if (!hex || !interfaceName || scope !== "00" || (Number(`0x${flags}`) & (TEMPORARY | DEPRECATED | TENTATIVE)) !== 0) return [];
+    if (!hex || !interfaceName || scope !== "00" || (Number(`0x${flags}`) & unwanted) !== 0) return [];
     const ip = ipFromBytes(Buffer.from(hex, "hex"));
     return ip && parseIp(formatIp(ip)) ? [{ interfaceName, address: formatIp(ip) }] : [];
   });
