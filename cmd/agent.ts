@@ -130,7 +130,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   await runAll(
     [
       ...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities,
-      ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(clusterSettings), clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+      ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(clusterSettings), clock: systemClock, log })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
       giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 }),
     ],
     signal,

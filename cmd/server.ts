@@ -83,9 +83,7 @@ export async function server(argv: readonly string[]): Promise<number> {
     await runAll(
       [
         ...(agent?.early ?? []), ...plane.parts, kubeconfigOf(plane.pki, settings, log), ...(agent?.parts ?? []),
-        ...(isAtGivenAddress(settings) ? [] : [addressWatch({
-          own: node, families: podFamilies(settings), clock: systemClock, mayBeAlone: !settings.disableAgent && settings.datastoreEndpoint === undefined, leftFile: join(where.agent, "network", "left-interface"),
-        })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
+        ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, families: podFamilies(settings), clock: systemClock, log, homeFile: settings.disableAgent || settings.datastoreEndpoint !== undefined ? undefined : join(where.agent, "network", "home") })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }),
         giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() }),
       ],
       signal,

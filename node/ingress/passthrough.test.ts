@@ -3,6 +3,7 @@ import * as tls from "node:tls";
 import { afterEach, expect, test } from "vitest";
 import { Chance, garbledBytes } from "../../test/fuzz/chance.ts";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
+import { hastyServer } from "../../test/hasty-server.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { serverNameOf } from "./client-hello.ts";
@@ -103,6 +104,29 @@ test("connections of a listener for TCP are joined with an endpoint's as they ar
     }).on("close", () => done(text));
   });
   expect([await ask(true), await ask(false)]).toEqual(["220 ready\r\nseen hello", "220 ready\r\nseen hello"]);
+  stop.abort();
+  await life;
+});
+
+test("what an endpoint says last that closes without having read all, while more comes, is heard", async () => {
+  await using hasty = await hastyServer();
+  const free = net.createServer(), port = await portOf(free);
+  await new Promise<void>((done) => void free.close(() => done()));
+  const stop = new AbortController(), { promise: ready, resolve } = Promise.withResolvers<void>();
+  const life = passthroughServer({
+    host: "127.0.0.1", door: port, port: 25, named: false, clock, log, upstreams: new Upstreams(clock, () => []), ends: () => true, contextFor: () => undefined, web: () => undefined,
+    router: { planName: () => ({ endpoints: [{ address: "127.0.0.1", port: hasty.port }], tls: undefined }), listenerOf: () => "", pick: (endpoints) => endpoints[0]! },
+  }).run(stop.signal, resolve);
+  await ready;
+  const client = net.connect(port, "127.0.0.1"), { promise: heard, resolve: closed } = Promise.withResolvers<string>();
+  let text = "";
+  client.on("data", (bytes) => { text += bytes.toString(); }).on("error", () => undefined).on("close", () => closed(text));
+  client.write("unread");
+  const peer = await hasty.peer;
+  await clock.sleep(20, stop.signal);
+  client.write("more");
+  peer.write("421 busy\r\n", () => void peer.destroy());
+  expect(await heard).toBe("421 busy\r\n");
   stop.abort();
   await life;
 });

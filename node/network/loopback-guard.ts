@@ -54,7 +54,7 @@ export function loopbackGuard({ nft, onTables, clock, log }: Options): Runnable 
     name: "loopback guard",
     async run(signal, ready) {
       const look = (): Promise<void> => (turn = turn.then(() => ensure(signal)));
-      const unwatch = onTables?.(() => void look());
+      const unwatch = onTables?.(look);
       for await (const _ of clock.every(VERIFY_MS, signal)) {
         await look();
         ready();

@@ -22,7 +22,7 @@ import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
-import { addressesElsewhere, addressesWithin, backAt, machineAddresses, movedTo, type NetworkFacts, type NodeAddresses, nodeAddresses, settledAt } from "./node-ip.ts";
+import { addressesElsewhere, addressesWithin, isAtHome, machineAddresses, movedTo, type NetworkFacts, type NodeAddresses, nodeAddresses, settledAt } from "./node-ip.ts";
 import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { waysOut } from "./router-advertisements.ts";
 import { vxlanOverlay } from "./vxlan.ts";
@@ -274,17 +274,25 @@ test("a machine that was started on no network moves to the first it is on, thou
 test.each([
   { name: "its cable is out", own: "eth0", change: OFFLINE, to: ["127.0.0.1"] },
   { name: "its cable is out, and it would be no better off on its loopback", own: "eth0", change: OFFLINE, mayBeAlone: false, to: undefined },
-  { name: "its cable is out, and a tunnel still has an address", own: "eth0", change: { ...OFFLINE, addresses4: [at("wg0", "10.9.0.2")] }, to: ["10.9.0.2"] },
-  { name: "its modem is gone, and its machines' network is there", own: "wwan0", change: { ...OFFLINE, addresses4: [at("eth1", "10.0.0.1")] }, to: ["10.0.0.1"] },
-  { name: "its modem is gone, and it is an agent", own: "wwan0", change: { ...OFFLINE, addresses4: [at("eth1", "10.0.0.1")] }, mayBeAlone: false, to: undefined },
-  { name: "its modem is gone, and its machines' network has given it no address yet", own: "wwan0", change: { ...OFFLINE, addresses4: [at("eth1", "169.254.7.7")] }, to: undefined },
+  { name: "its cable is out, and it is on another network", own: "eth0", change: { ...OFFLINE, addresses4: [at("eth1", "10.9.0.1")] }, to: ["10.9.0.1"] },
+  { name: "its cable is out, and it would be no better off on another network", own: "eth0", change: { ...OFFLINE, addresses4: [at("eth1", "10.9.0.1")] }, mayBeAlone: false, to: undefined },
+  { name: "its cable is out, and on another network it has been given no address", own: "eth0", change: { ...OFFLINE, addresses4: [at("eth1", "169.254.7.7")] }, to: undefined },
+  { name: "its network is back", own: "eth1", change: { addresses4: [at("eth1", "192.168.0.5"), at("eth0", "10.9.0.1")], addresses6: "" }, home: "eth0", to: ["10.9.0.1"] },
+  { name: "its network is back, and leads nowhere yet", own: "eth1", change: { ...OFFLINE, addresses4: [at("eth0", "10.9.0.1"), at("eth1", "192.168.0.5")] }, home: "eth0", to: undefined },
+  { name: "there is a network that leads on, and it was never there", own: "eth1", change: { addresses4: [at("eth1", "192.168.0.5"), at("eth0", "10.9.0.1")], addresses6: "" }, to: undefined },
   { name: "its router is gone, and it is still on its bridge", own: "br-lan", change: { ...OFFLINE, addresses4: [at("br-lan", "192.168.0.5")] }, to: undefined },
   { name: "it was started on no network, and is on one that leads nowhere else", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "192.168.0.5")], loopback4: ["192.0.2.1"] }, to: ["192.168.0.5"] },
   { name: "it was started on no network, and has been given no address on one", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")], loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was started on no network, and is on one of another family than its pods", own: undefined, change: { ...OFFLINE, addresses6: facts.addresses6, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was started on no network, and is on none", own: undefined, change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
-])("where a node is after a minute: $name", ({ own, change, mayBeAlone = true, to }) => {
-  expect(settledAt({ ips: [own === undefined ? "192.0.2.1" : "192.168.0.5"], interfaceName: own, mtu: 1400 }, [4], mayBeAlone, { ...facts, ...change })?.ips).toEqual(to);
+])("where a node is after a minute: $name", ({ own, change, mayBeAlone = true, home, to }) => {
+  expect(settledAt({ ips: [own === undefined ? "192.0.2.1" : "192.168.0.5"], interfaceName: own, mtu: 1400 }, [4], { mayBeAlone, home }, { ...facts, ...change })?.ips).toEqual(to);
+});
+
+test("a node whose router deprecates its address, as one does that has lost its own network, stays: it is reached there as before", () => {
+  const own = { ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 }, here = { ...facts, ...OFFLINE, addresses6: facts.addresses6.replaceAll(" 80 ", " a0 ") };
+  expect(settledAt(own, [6], { mayBeAlone: true }, here)).toBeUndefined();
+  expect(settledAt(own, [6], { mayBeAlone: true }, { ...here, addresses6: "" })?.ips).toEqual(["127.0.0.1"]);
 });
 
 test.each([
@@ -351,6 +359,27 @@ test.skipIf(process.platform !== "linux")("where a tunnel over IPv6 would drop l
   await ended;
 });
 
+test.skipIf(process.platform !== "linux").each(["ip coracle-masq", "ip6 coracle-masq", "inet coracle-tunnel"])("%s is written again when it alone is gone", async (lost) => {
+  using dir = directory();
+  const api = fakeApi(), stop = new AbortController(), there = new Set<string>();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  let tell: () => unknown = () => undefined;
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16", "fd42::/56"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
+    nft: { async apply(text) { for (const [, table = ""] of text.matchAll(/add table (.*)/g)) there.add(table); }, names: async () => undefined, chain: async (family, table) => (there.has(`${family} ${table}`) ? "" : undefined) },
+    onTables: (look) => { tell = look; return () => undefined; }, overlay: { ...noOverlay, udpPort: 8472 }, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
+  await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["10.42.1.0/24", "fd42:0:0:1::/64"] }, status: { addresses: [{ type: "InternalIP", address: "172.30.0.1" }] } } as never, { signal });
+  await eventually(() => there.size, (size) => size === 3);
+  await systemClock.sleep(50, signal);
+  there.delete(lost);
+  tell();
+  await eventually(() => there.has(lost), Boolean);
+  stop.abort();
+  await ended;
+});
+
 const ZERO = "0".repeat(32);
 test.each([
   { name: "one thinks less of itself", routes: [["1", "18450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
@@ -385,35 +414,38 @@ test("a node that has moved ends, once it has looked the same twice", async () =
   const looks = [undefined, ["10.0.0.2"], undefined, "unreadable" as const, ["10.0.0.2"], ["10.0.0.2", "fd00::2"], ["10.0.0.2", "fd00::2"], ["never"]];
   const own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
   const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
-  const watch = addressWatch({ own, families: [4], clock, lookLong: () => undefined, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
+  const watch = addressWatch({ own, families: [4], clock, lookLong: () => undefined, log: silentLog, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
   await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is 10.0.0.2, fd00::2 now: Coracle ends, to be started again with that");
   expect(looks).toEqual([["never"]]);
 });
 
 test("a node on no network ends once it has been there for a minute, its cable not having been in meanwhile", async () => {
+  using dir = directory();
   const alone = { ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 }, own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
   const looks = [...Array.from({ length: 5 }, () => alone), undefined, ...Array.from({ length: 7 }, () => alone)];
   const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
-  const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, look: () => undefined, lookLong: (_, __, mayBeAlone) => { const found = looks.shift(); return mayBeAlone ? found : undefined; } });
+  const watch = addressWatch({ own, families: [4], clock, log: silentLog, homeFile: join(dir.path, "home"), look: () => undefined, lookLong: (_, __, { mayBeAlone } = {}) => { const found = looks.shift(); return mayBeAlone ? found : undefined; } });
   await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is on no network now: Coracle ends, to be started again with that");
   expect(looks).toEqual([alone]);
 });
 
-test("a node whose routed network is gone is at another one that leads nowhere, and goes back once it can", async () => {
+test("a node that went where it still has an address, its network being gone, comes back to it", async () => {
   using dir = directory();
-  const leftFile = join(dir.path, "network/left-interface");
-  const wwan = { ips: ["100.64.0.7"], interfaceName: "wwan0", mtu: 1500 }, lan = { ips: ["10.0.0.1"], interfaceName: "eth1", mtu: 1500 };
-  const OFF = { ...facts, route4: "", route6: "", addresses6: "" }, alone = { ...OFF, addresses4: [at("eth1", "10.0.0.1")] };
-  const both = { ...OFF, route4: facts.route4.replaceAll("eth0", "wwan0"), addresses4: [at("eth1", "10.0.0.1"), at("wwan0", "100.64.0.9")] };
-  const end = async (own: NodeAddresses, looks: NetworkFacts[]) => {
-    const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) { yield; looks.shift(); } } };
-    const watch = addressWatch({ own, families: [4], clock, mayBeAlone: true, leftFile, look: (own, families) => movedTo(own, families, looks[0]), lookLong: (own, families, mayBeAlone) => settledAt(own, families, mayBeAlone, looks[0]), lookBack: (left, own, families) => backAt(left, own, families, looks[0]) });
-    return await watch.run(new AbortController().signal, () => {}).catch((error: Error) => error.message);
+  const homeFile = join(dir.path, "network", "home");
+  const node = (interfaceName: string) => ({ ips: ["10.0.0.1"], interfaceName, mtu: 1500 });
+  const homes = async (own: NodeAddresses, found: NodeAddresses): Promise<readonly (string | undefined)[]> => {
+    const told: (string | undefined)[] = [];
+    const clock: Clock = { ...systemClock, async *every() { for (let i = 0; i < 6; i++) yield; } };
+    const watch = addressWatch({ own, families: [4], clock, log: silentLog, homeFile, look: () => undefined, lookLong: (_, __, { home } = {}) => { told.push(home); return found; } });
+    await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("Coracle ends");
+    return [...new Set(told)];
   };
-  expect(await end(wwan, Array(6).fill(alone))).toMatch(/^this machine was 100.64.0.7 and is 10.0.0.1 now: /);
-  expect(await end(lan, [...Array(9).fill(alone), both, both])).toMatch(/^this machine was 10.0.0.1 and is 100.64.0.9 now: /);
-  expect(await end({ ...wwan, ips: ["100.64.0.9"] }, [both, both])).toBeUndefined();
-  expect([existsSync(leftFile), await end(lan, Array(9).fill(both))]).toEqual([false, undefined]); // one that was started there stays
+  expect(await homes(node("out"), node("lan"))).toEqual([undefined]);
+  expect(await homes(node("lan"), { ...node("lo"), interfaceName: undefined })).toEqual(["out"]);
+  expect(await homes({ ...node("lo"), interfaceName: undefined }, node("lan"))).toEqual(["out"]);
+  expect(await homes(node("lan"), node("out"))).toEqual(["out"]);
+  const here = nodeAddresses();
+  if (isAtHome(here)) expect(await homes(here, node("lan"))).toEqual([undefined]); // it is at home, wherever it came from
 });
 
 const peers: Peer[] = [

@@ -28,7 +28,7 @@ import type { Log } from "../../core/observe/log.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import { bootId } from "../os/boot-id.ts";
 import { type Exec, exec } from "../os/exec.ts";
-import type { Nft } from "../os/exec-nft.ts";
+import type { Nft, NftFamily } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
 import type { OnTables } from "../os/table-watch.ts";
@@ -181,10 +181,14 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     writeFileSync(paths.boot, now);
   }
 
+  /** Each table of what was written: who empties one family of them leaves the others. */
   async function isIntact(signal: AbortSignal): Promise<boolean> {
-    if (masquerade === "") return true;
-    const family = masquerade.includes(`ip ${MASQUERADE_TABLE}`) ? "ip" : "ip6";
-    return (await nft.chain(family, MASQUERADE_TABLE, "postrouting", { signal })) !== undefined;
+    const first = new Map([...`${masquerade}${guard}`.matchAll(/^add chain (\S+ \S+) (\S+)/gm)].toReversed().map(([, table = "", chain = ""]) => [table, chain]));
+    for (const [at, chain] of first) {
+      const [family, table = ""] = at.split(" ");
+      if ((await nft.chain(family as NftFamily, table, chain, { signal })) === undefined) return false;
+    }
+    return true;
   }
 
   async function keep(signal: AbortSignal): Promise<void> {
@@ -209,7 +213,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
         const looks = !changed || isSuspect;
         isSuspect = false;
         if (looks && !(await isIntact(signal))) {
-          log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
+          log.warn("the pod network's rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
           masquerade = guard = "";
           await options.onFlushed?.();
         }

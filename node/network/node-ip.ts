@@ -115,23 +115,33 @@ function goneOf({ ips }: NodeAddresses, { addresses4, addresses6 }: NetworkFacts
   return ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
 }
 
-/**
- * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else, and one that was on a network
- * is on none, or only on another one that leads nowhere else (`mayBeAlone`), as its network's manager takes its address away with the cable: pods do not reach the API server at an address
- * that nobody has.
- */
-export function settledAt(own: NodeAddresses, families: readonly Family[] = [], mayBeAlone = false, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
-  const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
-  const isOn = found.interfaceName !== undefined && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families);
-  if (own.interfaceName === undefined) return isOn ? found : undefined;
-  return mayBeAlone && (found.interfaceName === undefined || isOn) && goneOf(own, facts).length === own.ips.length ? found : undefined;
+export interface Away {
+  /** When no network has its address any more it goes where it still is: pods do not reach the API server at an address that nobody has. */
+  readonly mayBeAlone?: boolean;
+  /** Where it was before it went, if it has: it comes back as soon as there is a way out of there. */
+  readonly home?: string | undefined;
 }
 
-/** Whether the default route leads where it did before the machine was left with the interface that it is at, and there is an address again. */
-export function backAt(left: string, own: NodeAddresses, families: readonly Family[] = [], facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
-  const found = own.family === undefined ? routedAddresses(facts) : preferring(own.family, facts);
-  return found?.interfaceName === left && own.interfaceName !== left && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families) ? found : undefined;
+/**
+ * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else; and one whose network is gone, as its
+ * manager takes the address away with the cable, is on another, as the side of a gateway that machines are on, or on none.
+ */
+export function settledAt(own: NodeAddresses, families: readonly Family[] = [], { mayBeAlone = false, home }: Away = {}, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
+  const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
+  const isAlone = found.interfaceName === undefined, isGiven = !isAlone && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families);
+  if (own.interfaceName === undefined) return isGiven ? found : undefined;
+  if (isGiven && home !== undefined && home !== own.interfaceName && found.interfaceName === home && routedAddresses(facts)) return found;
+  return mayBeAlone && !hasAny(own, facts) && (isAlone || isGiven) ? found : undefined;
 }
+
+/** One that a router deprecates, as where it has lost its own network, is reached as before. */
+function hasAny(own: NodeAddresses, facts: NetworkFacts): boolean {
+  const held = addressesV6(facts.addresses6, 0).map(({ address }) => address);
+  return goneOf(own, facts).filter((ip) => !held.includes(ip)).length < own.ips.length;
+}
+
+/** Whether its default route leaves by the interface that it is at. */
+export function isAtHome({ interfaceName }: NodeAddresses, facts: NetworkFacts = readFacts()): boolean { return interfaceName !== undefined && routedAddresses(facts)?.interfaceName === interfaceName; }
 
 /** To a machine that was on no network. Its pods reach the API server at an address of their first family alone, as which the loopback's serves until there is one. */
 function isUseful({ ips, family: wished }: NodeAddresses, [first]: readonly Family[]): boolean {
@@ -232,11 +242,11 @@ function defaultInterfaceV6(text: string, ofV4: string | undefined): string | un
  * Columns: address index prefix scope flags interface. Global addresses that will stay, those that are reached from everywhere first: the kernel tells them in an order that is another
  * at each boot, and a node must not be somewhere else then.
  */
-function addressesV6(text: string): { interfaceName: string; address: string }[] {
+function addressesV6(text: string, unwanted = TEMPORARY | DEPRECATED | TENTATIVE): { interfaceName: string; address: string }[] {
   const lines = text.split("\n").toSorted((a, b) => Number(UNIQUE_LOCAL.test(a)) - Number(UNIQUE_LOCAL.test(b)) || compareText(a, b));
   return lines.flatMap((line) => {
     const [hex, , , scope, flags, interfaceName] = line.trim().split(/\s+/);
-    if (!hex || !interfaceName || scope !== "00" || (Number(`0x${flags}`) & (TEMPORARY | DEPRECATED | TENTATIVE)) !== 0) return [];
+    if (!hex || !interfaceName || scope !== "00" || (Number(`0x${flags}`) & unwanted) !== 0) return [];
     const ip = ipFromBytes(Buffer.from(hex, "hex"));
     return ip && parseIp(formatIp(ip)) ? [{ interfaceName, address: formatIp(ip) }] : [];
   });

@@ -131,7 +131,7 @@ export function sourceGuard(cri: Cri, { nft, onTables, clock, log, resultsDir = 
     keeper: {
       name: "source guard",
       async run(signal, ready) {
-        const unwatch = onTables?.(() => void guard(true, signal));
+        const unwatch = onTables?.(() => guard(true, signal));
         for await (const _ of clock.every(VERIFY_MS, signal)) {
           await guard(true, signal);
           ready();

@@ -64,3 +64,19 @@ test("a table that is gone again when it is looked for is told of again, and not
   stop.abort();
   await life;
 });
+
+test("who looks for longer than others make tables is told once more when it has looked, not as often as they did", async () => {
+  let handle = 0, asked = 0, begun = 0, looked: () => void = () => undefined;
+  const socket = { dump: () => { asked++; return [table("filter", handle++ % 250)]; }, close: () => undefined } as unknown as NetlinkSocket;
+  const stop = new AbortController();
+  const watch = tableWatch({ netlink: () => socket, clock: { ...clock, every: (ms, signal) => clock.every(ms / 1000, signal) }, log });
+  watch.onTables(() => { begun++; return new Promise((resolve) => { looked = resolve; }); });
+  const life = watch.run(stop.signal, () => undefined);
+  await expect.poll(() => asked).toBeGreaterThan(30);
+  expect(begun).toBe(1);
+  looked();
+  await expect.poll(() => asked).toBeGreaterThan(60);
+  expect(begun).toBe(2);
+  stop.abort();
+  await life;
+});

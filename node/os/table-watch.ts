@@ -15,8 +15,8 @@ import { findAttribute } from "./netlink-message.ts";
 import type { NetlinkSocket } from "./netlink-socket.ts";
 import { SUBSYSTEM } from "./nft-batch.ts";
 
-/** Is given what to call when tables are others than before; returns what ends that. */
-export type OnTables = (look: () => void) => () => void;
+/** Is given what to call when tables are others than before; returns what ends that. `look` does not throw, and is called again when it has looked, if they are others again by then. */
+export type OnTables = (look: () => Promise<void> | void) => () => void;
 
 /** Their handles, by family and name. */
 type Tables = ReadonlyMap<string, string>;
@@ -33,7 +33,7 @@ const OF_ALL_FAMILIES = new Uint8Array(HEADER_BYTES);
 
 /** `netlink`: opens the packet filter's. */
 export function tableWatch({ netlink, clock, log }: { readonly netlink: () => NetlinkSocket; readonly clock: Clock; readonly log: Log }): TableWatch {
-  const listeners = new Set<() => void>();
+  const listeners = new Map<() => Promise<void> | void, { isLooking: boolean; isLate: boolean }>();
   let socket: NetlinkSocket | undefined;
   let before: Tables | undefined;
   const missing = new Set<string>();
@@ -66,17 +66,27 @@ export function tableWatch({ netlink, clock, log }: { readonly netlink: () => Ne
     return false;
   }
 
+  /** Once more for all that has changed meanwhile: who makes tables each second would have who looks for longer look for ever, and pods wait for that. */
+  async function tell(look: () => Promise<void> | void, told: { isLooking: boolean; isLate: boolean }): Promise<void> {
+    told.isLate = told.isLooking;
+    if (told.isLooking) return;
+    told.isLooking = true;
+    await look();
+    told.isLooking = false;
+    if (told.isLate && listeners.has(look)) await tell(look, told);
+  }
+
   return {
     name: "table watch",
     onTables(look) {
-      listeners.add(look);
+      listeners.set(look, { isLooking: false, isLate: false });
       return () => void listeners.delete(look);
     },
     async run(signal, ready) {
       ready();
       for await (const _ of clock.every(LOOK_MS, signal)) {
         const now = tables();
-        if (now !== undefined && isToldOf(now)) for (const look of listeners) look();
+        if (now !== undefined && isToldOf(now)) for (const [look, told] of listeners) void tell(look, told);
       }
       socket?.close();
     },
