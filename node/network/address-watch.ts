@@ -1,8 +1,8 @@
 /**
  * A node whose address has become another one (another lease, another network, a cable that was put in after the start), or which has got one of a family that it had none of, ends the
  * process, to be started again with it: the address is in certificates, in the tunnel to other nodes, in what the packet filter says. Containers go on meanwhile.
- * So does, after a minute, one that has no address any more while pods beside it need the API server: it is started again with that of another network that it is on, or is given one on its loopback
- * (lone-address.ts). It comes back when its network does: from which it went is noted.
+ * So does, after a minute, one that is where its second way out leads and has its first again; and one that has no address any more while pods beside it need the API server: it is started again with
+ * that of another network that it is on, or is given one on its loopback (lone-address.ts). It comes back when its network does: from which it went is noted.
  *
  * Source: kubernetes v1.36 pkg/proxy/node.go (kube-proxy ends when its node's addresses change)
  */

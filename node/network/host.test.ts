@@ -1,5 +1,10 @@
+import { mkdirSync, mkdtempDisposableSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
-import { CONNTRACKING, rememberConnections } from "./host.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { sysctlKeeper } from "../os/sysctl.ts";
+import { CONNTRACKING, letPacketsThrough, rememberConnections } from "./host.ts";
 
 function changes(cpus: number, conntrack: Partial<typeof CONNTRACKING>): string[] {
   const told: string[] = [];
@@ -19,4 +24,13 @@ test("the kernel remembers no fewer connections than it would by itself, and non
 
 test("many processors do not make a table that takes a machine's memory", () => {
   expect([changes(32, {})[0], changes(64, {})[0], changes(64, { min: 2_000_000 })[0]]).toEqual(["max >= 1048576", "max >= 1048576", "max >= 1048576"]);
+});
+
+test.each([["0", "1"], ["1", "1"], ["2", "2"]])("connections try smaller packets where large ones do not arrive: tcp_mtu_probing of %s is %s", (before, after) => {
+  using dir = mkdtempDisposableSync(join(tmpdir(), "coracle-host-"));
+  mkdirSync(join(dir.path, "net/ipv4"), { recursive: true });
+  const probing = join(dir.path, "net/ipv4/tcp_mtu_probing");
+  writeFileSync(probing, before);
+  letPacketsThrough({ sysctl: sysctlKeeper({ recordFile: join(dir.path, "record.json"), log: silentLog, root: dir.path }), usesV6: false, interfaceName: "eth0", log: silentLog });
+  expect(readFileSync(probing, "utf8")).toBe(after);
 });

@@ -1,5 +1,6 @@
 /**
- * What the host's kernel must do for pods to have a network: forward packets, show bridged packets to the packet filter, remember enough connections.
+ * What the host's kernel must do for pods to have a network: forward packets, show bridged packets to the packet filter, remember enough connections; and for nodes and servers to hear each
+ * other on a way that takes smaller packets than it says, as many modems' do, whose providers keep ICMP back.
  *
  * Source for the connection tracking figures: kubernetes v1.36 pkg/proxy/apis/config/v1alpha1/defaults.go, pkg/proxy/conntrack/sysctls.go
  */
@@ -10,6 +11,8 @@ import type { SysctlKeeper } from "../os/sysctl.ts";
 import { keepHearingRouters, presentWaysOut } from "./router-advertisements.ts";
 
 const FORWARDING_V6 = "net.ipv6.conf.all.forwarding";
+/** 1: where what a connection sends does not arrive, smaller packets are tried. Else all that is large hangs, while heartbeats arrive. Source: linux Documentation/networking/ip-sysctl.rst */
+const PROBE_MTU = "net.ipv4.tcp_mtu_probing";
 const MODULES = ["br_netfilter", "nf_conntrack", "nf_tables", "vxlan"];
 
 /** How many connections the kernel remembers, and for how long: never less than it does by itself, unless somebody asks for it. */
@@ -78,6 +81,7 @@ export function letPacketsThrough({ sysctl, usesV6, interfaceName, waysOut = pre
     return isSet;
   };
   if (!set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
+  sysctl.raise(PROBE_MTU, 1);
   const isRouter = usesV6 && sysctl.getOriginal(FORWARDING_V6) === "1"; // before it was a node: whoever made it one has it hear no routers where others send through it
   const hear = (): void => { if (usesV6) keepHearingRouters(sysctl, [...(interfaceName === undefined ? [] : [interfaceName]), ...(isRouter ? [] : waysOut())]); };
   if (usesV6) {

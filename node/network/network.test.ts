@@ -202,6 +202,7 @@ const V6_OF_LO = "20010db8000000000000000000000001 01 80 00 80       lo\n";
 
 test.each([
   { name: "the interface with the best default route; no temporary addresses", given: [], change: {}, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
+  { name: "the best of those that are no last resort of NetworkManager", given: [], change: { route4: facts.route4.replace("\t100\t", "\t20100\t") }, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "what the user chose", given: ["192.168.1.5"], change: {}, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
   { name: "what the user chose, in other words", given: ["2001:DB8:0::0:5"], change: {}, ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "no default route: the first that is not a container's", given: [], change: { route4: "", route6: "" }, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
@@ -279,14 +280,20 @@ test.each([
   { name: "its cable is out, and on another network it has been given no address", own: "eth0", change: { ...OFFLINE, addresses4: [at("eth1", "169.254.7.7")] }, to: undefined },
   { name: "its network is back", own: "eth1", change: { addresses4: [at("eth1", "192.168.0.5"), at("eth0", "10.9.0.1")], addresses6: "" }, home: "eth0", to: ["10.9.0.1"] },
   { name: "its network is back, and leads nowhere yet", own: "eth1", change: { ...OFFLINE, addresses4: [at("eth0", "10.9.0.1"), at("eth1", "192.168.0.5")] }, home: "eth0", to: undefined },
-  { name: "there is a network that leads on, and it was never there", own: "eth1", change: { addresses4: [at("eth1", "192.168.0.5"), at("eth0", "10.9.0.1")], addresses6: "" }, to: undefined },
+  { name: "a private network leads on through it", own: "eth1", change: { addresses4: [at("eth1", "192.168.0.5"), at("tun0", "10.9.0.1")], addresses6: "", route4: facts.route4.replaceAll("eth0", "tun0") }, to: undefined },
   { name: "its router is gone, and it is still on its bridge", own: "br-lan", change: { ...OFFLINE, addresses4: [at("br-lan", "192.168.0.5")] }, to: undefined },
   { name: "it was started on no network, and is on one that leads nowhere else", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "192.168.0.5")], loopback4: ["192.0.2.1"] }, to: ["192.168.0.5"] },
   { name: "it was started on no network, and has been given no address on one", own: undefined, change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")], loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was started on no network, and is on one of another family than its pods", own: undefined, change: { ...OFFLINE, addresses6: facts.addresses6, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was started on no network, and is on none", own: undefined, change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
-])("where a node is after a minute: $name", ({ own, change, mayBeAlone = true, home, to }) => {
-  expect(settledAt({ ips: [own === undefined ? "192.0.2.1" : "192.168.0.5"], interfaceName: own, mtu: 1400 }, [4], { mayBeAlone, home }, { ...facts, ...change })?.ips).toEqual(to);
+  { name: "its cable is in again, and its modem is the second way out", own: "eth1", ip: "192.168.1.5", change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "its modem is there, too", own: "eth0", change: {}, to: undefined },
+  { name: "there is no internet on its cable, and its modem is the first way out", own: "eth0", change: { route4: facts.route4.replace("\t100\t", "\t20100\t") }, to: undefined },
+  { name: "its own network is no way out any more", own: "eth1", ip: "192.168.1.5", change: { route4: facts.route4.replace(/eth1.*\n/, "") }, to: undefined },
+  { name: "the first way out has another family", own: "eth1", ip: "192.168.1.5", change: { addresses4: [at("eth1", "192.168.1.5")] }, to: undefined },
+  { name: "the first way out has given it no address", own: "eth1", ip: "192.168.1.5", change: { addresses4: [at("eth1", "192.168.1.5"), at("eth0", "169.254.7.7")] }, to: undefined },
+])("where a node is after a minute: $name", ({ own, ip = own === undefined ? "192.0.2.1" : "192.168.0.5", change, mayBeAlone = true, home, to }) => {
+  expect(settledAt({ ips: [ip], interfaceName: own, mtu: 1400 }, [4], { mayBeAlone, home }, { ...facts, ...change })?.ips).toEqual(to);
 });
 
 test("a node whose router deprecates its address, as one does that has lost its own network, stays: it is reached there as before", () => {

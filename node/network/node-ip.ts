@@ -40,9 +40,13 @@ const LOOPBACK = "lo";
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman|nodelocaldns)/;
 /** Of a machine that has asked for an address and got none. */
 const LINK_LOCAL = /^169\.254\./;
+/** Private networks over another: other nodes do not find a machine there because it has dialled in. */
+const PRIVATE = /^(tun|tap|wg|ppp|ipsec|vti|gre|tailscale|zt|nordlynx|proton)/;
 const OF_ANY_MACHINE = /^(127\.|::1$)/;
 /** From the best: high, medium, low. Source: linux include/uapi/linux/ipv6_route.h (RTF_PREF), RFC 4191 */
 const ROUTER_PREFERENCES: readonly number[] = [1, 0, 3], ROUTER_PREFERENCE_SHIFT = 27;
+/** Added to the metric of a network's default route. Source: NetworkManager src/core/devices/nm-device.c (default_route_metric_penalty_get) */
+const NO_INTERNET_PENALTY = 20_000;
 const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
 
 /** Of one network alone, or of a site: fc00::/7, RFC 4193. */
@@ -124,12 +128,14 @@ export interface Away {
 
 /**
  * Where a machine is that has been as it is for a minute, though addresses may come yet: one that was started on no network is on one that leads nowhere else; and one whose network is gone, as its
- * manager takes the address away with the cable, is on another, as the side of a gateway that machines are on, or on none.
+ * manager takes the address away with the cable, is on another, as the side of a gateway that machines are on, or on none. One that is where its second default route leads, as while its cable was
+ * out or its router was not up yet, is back at the first: there it is looked for, and was when it was last started.
  */
 export function settledAt(own: NodeAddresses, families: readonly Family[] = [], { mayBeAlone = false, home }: Away = {}, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
   const found = own.family === undefined ? nodeAddresses([], facts) : preferring(own.family, facts);
   const isAlone = found.interfaceName === undefined, isGiven = !isAlone && !found.ips.some((ip) => LINK_LOCAL.test(ip)) && isUseful(found, families);
   if (own.interfaceName === undefined) return isGiven ? found : undefined;
+  if (isBetter(found, own, facts)) return found;
   if (isGiven && home !== undefined && home !== own.interfaceName && found.interfaceName === home && routedAddresses(facts)) return found;
   return mayBeAlone && !hasAny(own, facts) && (isAlone || isGiven) ? found : undefined;
 }
@@ -153,6 +159,14 @@ function isUseful({ ips, family: wished }: NodeAddresses, [first]: readonly Fami
 function isMore(found: NodeAddresses, own: NodeAddresses, families: readonly Family[]): boolean {
   const has = familiesOf(found.ips), had = familiesOf(own.ips);
   return had.every((family) => has.includes(family)) && families.some((family) => has.includes(family) && !had.includes(family));
+}
+
+/** The first default route leads by it, the second, or a later one, by the node's own, and none of its families is lost. A node whose own has no such route any more stays: that may be about the internet alone. */
+function isBetter(found: NodeAddresses, own: NodeAddresses, { route4 }: NetworkFacts): boolean {
+  const [best, ...others] = defaultRoutesV4(route4).map(([device]) => device);
+  const has = familiesOf(found.ips), had = familiesOf(own.ips);
+  return own.family === undefined && best !== undefined && !PRIVATE.test(best) && best === found.interfaceName && best !== own.interfaceName && others.includes(own.interfaceName)
+    && had.every((family) => has.includes(family)) && !found.ips.some((ip) => LINK_LOCAL.test(ip));
 }
 
 function familiesOf(ips: readonly string[]): readonly Family[] { return ips.flatMap((ip) => parseIp(ip)?.family ?? []); }
@@ -222,10 +236,16 @@ function defaultInterfaceOfWindows(): string | undefined {
   }
 }
 
-/** Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask … */
-function defaultInterfaceV4(text: string): string | undefined {
+function defaultInterfaceV4(text: string): string | undefined { return defaultRoutesV4(text)[0]?.[0]; }
+
+/**
+ * Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask …; the best first. Without internet on it NetworkManager has a network be the last resort: where this machine is found does not
+ * depend on that.
+ */
+function defaultRoutesV4(text: string): string[][] {
   const routes = text.split("\n").slice(1).map((line) => line.split(/\s+/)).filter(([, destination, , , , , , mask]) => destination === "00000000" && mask === "00000000");
-  return routes.sort((a, b) => Number(a[6]) - Number(b[6]))[0]?.[0];
+  const metricOf = ([, , , , , , metric]: readonly string[]): number => { const is = Number(metric); return is >= NO_INTERNET_PENALTY ? is - NO_INTERNET_PENALTY : is; };
+  return routes.sort((a, b) => metricOf(a) - metricOf(b));
 }
 
 /**
