@@ -13,7 +13,7 @@ const others = process.env["KUBECTLS"]?.split(":").filter((path) => path !== "")
 /** kubectl before 1.34 reads before it has made its streams: it then says so of the empty message by which a server shows that the way is open. */
 const TOO_EARLY = /^E\d{4} .*\] Unknown stream id 1, discarding message\n/gm;
 /** Hundreds of commands, on a machine that may be busy with others. */
-const LONG_MS = 600_000;
+const LONG_MS = 900_000;
 /** Of the server's, where something differs: it may be told there why. */
 const WARNINGS_SHOWN = 20;
 let host: Host;
