@@ -229,6 +229,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
         if (!changed) await untilWoken(VERIFY_MS);
       } catch (error) {
         if (signal.aborted) return;
+        isSuspect = true; // it may have been the look that failed
         const retryInMs = backoffMs(++failures, RETRY);
         problem = (error as Error).message;
         ill.tell(error, { retryInMs });
