@@ -210,7 +210,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     while (!signal.aborted) {
       try {
         if (!changed) host.keep?.();
-        const looks = !changed || isSuspect;
+        const isOfTables = isSuspect, looks = !changed || isOfTables;
         isSuspect = false;
         if (looks && !(await isIntact(signal))) {
           log.warn("the pod network's rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
@@ -221,7 +221,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
         await options.addresses?.sweep();
         changed = false;
         await apply(signal);
-        await options.ensureLinks?.(signal);
+        if (!isOfTables) await options.ensureLinks?.(signal); // one that is missing at two looks is made again: a second apart they find one whose pod is just going
         await options.ensureHostPorts?.(signal).catch((error: unknown) => { if (!signal.aborted) log.warn("host ports cannot be written", { error }); });
         failures = 0;
         problem = undefined;
@@ -229,6 +229,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
         if (!changed) await untilWoken(VERIFY_MS);
       } catch (error) {
         if (signal.aborted) return;
+        isSuspect = true; // it may have been the look that failed
         const retryInMs = backoffMs(++failures, RETRY);
         problem = (error as Error).message;
         ill.tell(error, { retryInMs });

@@ -77,12 +77,17 @@ function runner(exec: Exec, signal: AbortSignal): Run {
   };
 }
 
-/** What is on the device, by blkid's name; "partitions" where there is a table of them; undefined: nothing at all. */
+/**
+ * What is on the device, by blkid's name; "partitions" where there is a table of them; undefined: nothing at all. Of a partition with nothing on it util-linux's says that it is good, and no more; busybox's
+ * takes no options, and says that of any.
+ */
 async function formatOf(run: Run, device: string): Promise<string | undefined> {
   const { exitCode, output } = await run("blkid", ["-p", "-s", "TYPE", "-s", "PTTYPE", "-o", "export", device]);
   if (exitCode === BLKID_NOTHING_FOUND) return undefined;
   if (exitCode !== 0) throw new Error(`failed to get disk format of disk ${device}: exit status ${exitCode}: ${output}`);
-  return /^TYPE=(.+)$/m.exec(output)?.[1] ?? (/^PTTYPE=./m.test(output) ? "partitions" : undefined);
+  const found = /^TYPE=(.+)$/m.exec(output)?.[1] ?? (/^PTTYPE=./m.test(output) ? "partitions" : undefined);
+  if (found === undefined && !(await run("blkid", ["-V"])).output.includes("util-linux")) throw new Error(`failed to get disk format of disk ${device}: this machine's blkid, as busybox has it, does not look at one disk: install that of util-linux`);
+  return found;
 }
 
 /** What fsck can do by itself. A machine without it goes on. */

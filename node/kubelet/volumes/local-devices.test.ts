@@ -51,6 +51,7 @@ const mount = "mount -i -t ext4 -o noatime -- /dev/sdz";
 test.each<[string, Partial<ExecResult>, string[], string?]>([
   ["blank is formatted as asked", { exitCode: 2 }, [probe, "mkfs.xfs -f /dev/sdz", "mount -i -t xfs -o noatime -- /dev/sdz"], "xfs"],
   ["blank is formatted", { exitCode: 2 }, [probe, "mkfs.ext4 -F -m0 /dev/sdz", mount]],
+  ["that is a partition with nothing on it is formatted", { stdout: "blkid from util-linux 2.38.1\n" }, [probe, "blkid -V", "mkfs.ext4 -F -m0 /dev/sdz", mount]],
   ["with a file system is looked through", { stdout: "TYPE=ext4\n" }, [probe, "fsck -a /dev/sdz", mount]],
   ["with partitions is not formatted", { stdout: "PTTYPE=gpt\n" }, [probe, "fsck -a /dev/sdz", mount]],
 ])("a device %s", async (_, blkid, expected, fsType = "") => {
@@ -116,6 +117,7 @@ test("a disk that does not answer is unmounted beside all else, once, and is nob
 
 test.each<[string, Record<string, Partial<ExecResult>>, boolean, string]>([
   ["a blank device is not for reading", { blkid: { exitCode: 2 } }, true, "cannot mount unformatted disk /dev/sdz as we are manipulating it in read-only mode"],
+  ["what busybox's blkid says is not taken for blank", { blkid: { stdout: '/dev/sdz: UUID="5a0b1b1c" TYPE="ext4"\n' } }, false, "failed to get disk format of disk /dev/sdz: this machine's blkid, as busybox has it, does not look at one disk: install that of util-linux"],
   ["what cannot be read is not taken for blank", { blkid: { exitCode: 4, stderr: "I/O" } }, false, "failed to get disk format of disk /dev/sdz: exit status 4: I/O"],
   ["what cannot be repaired is not mounted", { blkid: { stdout: "TYPE=ext4\n" }, fsck: { exitCode: 4, stderr: "run it by hand" } }, false, "'fsck' found errors on device /dev/sdz but could not correct them: run it by hand"],
   ["what cannot be formatted is not mounted", { blkid: { exitCode: 2 }, "mkfs.ext4": { exitCode: 1, stderr: "no" } }, false, 'format of disk "/dev/sdz" failed: type:("ext4")'],

@@ -42,7 +42,7 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
     const line = args.join(" ");
     did.push([program, ...args].join(" "));
     const portal = args[args.indexOf("-p") + 1]!;
-    const answer = { exitCode: 0, stdout: "", stderr: "", ...(await refuse(line)) };
+    const answer = { exitCode: program === "blkid" ? 2 : 0, stdout: "", stderr: "", ...(await refuse(line)) };
     if (program === "mount" && answer.exitCode === 0) table.push({ source: args.at(-2)!, target: args.at(-1)! });
     if (program === "umount" && answer.exitCode === 0) table.splice(table.findIndex(({ target }) => target === args[0]), 1);
     if (program !== "iscsiadm" || answer.exitCode !== 0) return answer;
@@ -105,7 +105,7 @@ test("a LUN is logged in to, mounted once, and logged out of with its last pod",
     "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --login",
     "iscsiadm -m node -p 10.0.0.1:3260 -T IQN -o update -n node.startup -v manual",
     "blkid -p -s TYPE -s PTTYPE -o export /dev/sdi", "mkfs.ext4 -F -m0 /dev/sdi", `mount -i -t ext4 -- /dev/sdi ${shared.replace(IQN, "IQN")}`,
-  ]); // blkid says nothing: blank
+  ]); // blkid finds nothing: blank
   expect(JSON.parse(readFileSync(join(shared, "iscsi.json"), "utf8"))).toEqual({ VolName: "v", Portals: ["10.0.0.1:3260"], Iqn: IQN, Lun: "1", InitIface: "default", Iface: "default", InitiatorName: "" });
   await iscsi.show(iscsiDisk(source, use), b!, signal);
   expect([take(), table.map(({ target }) => target)]).toEqual([[], [shared, a, b]]);
