@@ -21,6 +21,24 @@ test("who is written to at the moment it says its last and resets the connection
   expect(got).toEqual(["no such command"]);
 });
 
+test("whenever the reset comes: between two looks at the connection it is a write that hears of it first", async () => {
+  await using server = await hastyServer();
+  const socket = readFirst(connect({ host: "127.0.0.1", port: server.port }));
+  const got: string[] = [], failed: string[] = [];
+  const closed = new Promise((resolve) => { socket.on("data", (chunk: Buffer) => got.push(chunk.toString())).on("error", ({ message }) => failed.push(message)).on("close", resolve); });
+  await new Promise((resolve) => { socket.write("unread", resolve); });
+  const peer = await server.peer;
+  setImmediate(() => setImmediate(() => {
+    peer.write("no such command");
+    peer.destroy();
+    socket.write("and more");
+  }));
+  socket.write("more");
+  await closed;
+  expect(got).toEqual(["no such command"]);
+  expect(failed).toEqual([expect.stringMatching(/ECONNRESET|EPIPE/)]);
+});
+
 test("what is written arrives in order, and the end behind it", async () => {
   await using server = await hastyServer();
   const socket = readFirst(connect({ host: "127.0.0.1", port: server.port }));

@@ -82,6 +82,19 @@ describe("one connection, many requests", () => {
     expect(heard.join("")).toMatch(/^POST \/a [\s\S]*\r\ncontent-length: 4\r\n[\s\S]*\r\n\r\nbodyPOST \/b [\s\S]*\r\ntransfer-encoding: chunked\r\n[\s\S]*\r\n\r\n4\r\nGET \r\n0\r\n\r\n$/);
   });
 
+  test("who sends on and on what nobody wants hears the answer, and the end, before the connection is closed", async () => {
+    const { port } = await endpoint((text, socket) => { if (text.endsWith("\r\n\r\n")) socket.write("HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig"); });
+    const socket = net.connect(await front({ ports: [port] }), "127.0.0.1");
+    let said = "", failed = "";
+    const ended = new Promise((resolve) => void socket.on("data", (chunk) => { said += chunk.toString(); }).on("error", ({ message }) => { failed = message; }).on("end", resolve).on("close", resolve));
+    socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 90000000\r\n\r\n");
+    await expect.poll(() => said).toMatch(/^HTTP\/1\.1 413 [\s\S]*big$/);
+    for (let i = 0; i < 40; i++) await new Promise((resolve) => void socket.write(Buffer.alloc(64 * 1024), resolve));
+    await ended;
+    expect(failed).toBe("");
+    socket.destroy();
+  });
+
   test("a body nobody wants is thrown away, and the next request served", async () => {
     const { port } = await answering();
     const said = await talk(await front({ ports: [port] }), `POST / HTTP/1.1\r\nHost: none\r\nContent-Length: 100000\r\n\r\n${"x".repeat(100_000)}GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);

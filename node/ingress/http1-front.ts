@@ -134,7 +134,7 @@ export class Http1Front implements SpliceClient {
     try {
       if (this.#splice?.isTaking) this.#ahead = this.#ahead.subarray(this.#splice.take(this.#ahead));
       else if (this.#splice || this.#unread) return false;
-      else if (this.#unwanted) this.#drop(this.#unwanted);
+      else if (this.#unwanted) return this.#drop(this.#unwanted) || this.#close(); // who still sends has not heard the answer yet
       else return this.#readHead();
       return true;
     } catch {
@@ -144,12 +144,13 @@ export class Http1Front implements SpliceClient {
     }
   }
 
-  #drop(unwanted: BodyEnd): void {
+  /** False: it has been too much. */
+  #drop(unwanted: BodyEnd): boolean {
     const count = unwanted.take(this.#ahead);
     this.#ahead = this.#ahead.subarray(count);
     this.#unwantedBytes += count;
-    if (this.#unwantedBytes > UNWANTED_BYTES_MAX) throw new Error("too much of a body that nobody wants");
     if (unwanted.done) this.#unwanted = undefined;
+    return this.#unwantedBytes <= UNWANTED_BYTES_MAX;
   }
 
   /** Whether a head was there, whole. */

@@ -33,6 +33,8 @@ const CONNECTIONS_MAX = 1_000;
 /** What was sent is delivered, if it is taken in this time, after the server has closed. */
 const LINGER_MS = 10_000;
 
+const NOTHING = Buffer.alloc(0);
+
 export class AgentSession {
   readonly #options: AgentSessionOptions;
   readonly #multiplexer: Multiplexer;
@@ -106,8 +108,8 @@ function joinConnections(connection: TunnelConnection, socket: Socket, clock: Cl
   socket.pipe(connection);
   socket.on("error", (error) => { failure = error; });
   socket.on("close", () => {
-    if (failure || !socket.readableEnded) connection.destroy(failure); // cut off; otherwise what it sent is still on its way to the server
-    else connection.resume(); // what comes now has nobody to go to
+    connection.resume(); // what comes now has nobody to go to
+    if (connection.writable && (failure || !socket.readableEnded)) connection.write(NOTHING, () => connection.destroy(failure)); // cut off, behind what it has said; otherwise that is still on its way to the server
   });
   connection.on("error", () => socket.destroy()); // the close that follows says all there is to do
   connection.on("close", () => {

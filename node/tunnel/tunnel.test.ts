@@ -174,6 +174,26 @@ test("who closes without having read all, as a server that refuses an upload doe
   expect(got).toEqual(["413"]);
 });
 
+test("what somebody has said before the connection is reset arrives, however long that takes, and then the reset", async () => {
+  await using hasty = await hastyServer();
+  const server = await startServer();
+  await start(agentOf([server.url], { kubeletPort: hasty.port }));
+  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(60_000)))!;
+  const connection = await session.dial({ host: "127.0.0.2", port: hasty.port, signal });
+  connection.write("unread");
+  const peer = await hasty.peer, words = "word".repeat(40_000); // more than may be on the way
+  await new Promise<void>((resolve) => void peer.write(words, () => resolve()));
+  await systemClock.sleep(50, signal);
+  peer.destroy();
+  await systemClock.sleep(50, signal);
+  let got = "";
+  const failed = new Promise((resolve) => void connection.on("error", resolve));
+  connection.on("data", (chunk: Buffer) => { got += chunk.toString(); });
+  expect(String(await failed)).toMatch(/ECONNRESET|reset/);
+  expect(got.length).toBe(words.length);
+  await eventually(() => session.connectionCount === 0);
+});
+
 test("a reader that stops delays nobody else, and costs no more than its window", async () => {
   let written = 0;
   const { dial } = await startBoth((socket) => {
