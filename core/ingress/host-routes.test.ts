@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { seededRandom } from "../../test/simulator/seeded.ts";
-import { type Route, type RoutedRequest, type RouteMatch, routeTable } from "./route-table.ts";
+import type { RoutedRequest, RouteMatch } from "./host-routes.ts";
+import { type Route, routeTable } from "./route-table.ts";
 
 const asked = (path: string, method: string, header: string | undefined): RoutedRequest => ({ host: "a", path, method, header: (name) => (name === "h" ? header : undefined), query: () => undefined });
 

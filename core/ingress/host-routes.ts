@@ -2,17 +2,35 @@
  * The routes of one host, found by their paths once somebody asks for it. An Ingress may have ten thousand, and who asks is anybody: one after the other they would be milliseconds of
  * each request.
  */
-import type { Route, RoutedRequest, RouteMatch } from "./route-table.ts";
+export interface RouteMatch {
+  readonly path: { readonly type: "Exact" | "Prefix" | "Method"; readonly value: string };
+  /** Calls of gRPC only. */
+  readonly grpc?: true | undefined;
+  readonly method?: string | undefined;
+  /** Names in lower case. */
+  readonly headers?: readonly NamedValue[] | undefined;
+  readonly query?: readonly NamedValue[] | undefined;
+}
 
-export type FindRoute = (request: RoutedRequest) => Route | undefined;
-export type Order = (a: Route, b: Route) => number;
+export interface NamedValue { readonly name: string; readonly value: string }
+
+export interface RoutedRequest {
+  readonly host: string;
+  /** Starts with a slash, without the query, dot segments resolved. */
+  readonly path: string;
+  readonly method: string;
+  readonly header: (name: string) => string | undefined;
+  readonly query: (name: string) => string | undefined;
+}
+
+export type FindRoute<R> = (request: RoutedRequest) => R | undefined;
 
 /** Those of one path. */
-interface Place { readonly routes: Route[]; sorted?: readonly Route[] }
+interface Place<R> { readonly routes: R[]; sorted?: readonly R[] }
 
 /** The first in `order` that a request is for, of equal ones that which comes first in `routes`. */
-export function hostRoutes(routes: readonly Route[], order: Order): FindRoute {
-  const exact = new Map<string, Place>(), prefix = new Map<string, Place>(), methods = new Map<string, Place>();
+export function hostRoutes<R extends { readonly match: RouteMatch }>(routes: readonly R[], order: (a: R, b: R) => number): FindRoute<R> {
+  const exact = new Map<string, Place<R>>(), prefix = new Map<string, Place<R>>(), methods = new Map<string, Place<R>>();
   for (const route of routes) {
     const { type, value } = route.match.path;
     const [places, key] = type === "Exact" ? [exact, value] : type === "Method" ? [methods, value] : [prefix, value.endsWith("/") ? value.slice(0, -1) : value];
@@ -20,17 +38,18 @@ export function hostRoutes(routes: readonly Route[], order: Order): FindRoute {
     if (place) place.routes.push(route);
     else places.set(key, { routes: [route] });
   }
+  const prefixMax = [...prefix.keys()].reduce((most, { length }) => Math.max(most, length), 0);
   return (request) => {
     const { path } = request;
-    let best: Route | undefined;
-    const look = (place: Place | undefined): void => {
+    let best: R | undefined;
+    const look = (place: Place<R> | undefined): void => {
       const found = place && (place.sorted ??= place.routes.toSorted(order)).find(({ match }) => isFor(match, request));
       if (found && (!best || order(found, best) < 0)) best = found;
     };
     look(exact.get(path));
     look(methods.get(path.slice(path.indexOf("/", 1) + 1)));
-    look(prefix.get(path));
-    for (let end = path.lastIndexOf("/"); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) look(prefix.get(path.slice(0, end))); // element by element; a slash at the end of the prefix changes nothing
+    if (path.length <= prefixMax) look(prefix.get(path));
+    for (let end = path.lastIndexOf("/", prefixMax); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) look(prefix.get(path.slice(0, end))); // element by element; a slash at the end of the prefix changes nothing
     return best;
   };
 }

@@ -11,19 +11,7 @@
  */
 import type { BackendTls } from "./backend-tls.ts";
 import type { CorsFilter } from "./gateway-types.ts";
-import { type FindRoute, hostRoutes } from "./host-routes.ts";
-
-export interface RouteMatch {
-  readonly path: { readonly type: "Exact" | "Prefix" | "Method"; readonly value: string };
-  /** Calls of gRPC only. */
-  readonly grpc?: true | undefined;
-  readonly method?: string | undefined;
-  /** Names in lower case. */
-  readonly headers?: readonly NamedValue[] | undefined;
-  readonly query?: readonly NamedValue[] | undefined;
-}
-
-export interface NamedValue { readonly name: string; readonly value: string }
+import { type FindRoute, hostRoutes, type NamedValue, type RoutedRequest, type RouteMatch } from "./host-routes.ts";
 
 export interface Backend {
   readonly namespace: string;
@@ -86,15 +74,6 @@ export interface Route {
   readonly age: string;
 }
 
-export interface RoutedRequest {
-  readonly host: string;
-  /** Starts with a slash, without the query, dot segments resolved. */
-  readonly path: string;
-  readonly method: string;
-  readonly header: (name: string) => string | undefined;
-  readonly query: (name: string) => string | undefined;
-}
-
 export interface RouteTable {
   find(request: RoutedRequest): Route | undefined;
   /** The most specific of the claimed hosts that this one is; "": none. */
@@ -102,7 +81,7 @@ export interface RouteTable {
   readonly size: number;
 }
 
-interface HostTable { readonly routes: Route[]; find?: FindRoute }
+interface HostTable { readonly routes: Route[]; find?: FindRoute<Route> }
 interface Wildcard { readonly one: Route[]; readonly many: HostTable; /** Both. */ all?: HostTable; claimed: boolean }
 
 /** `claimed`: hosts whose requests go to no other's routes, even if there is none of their own. */
