@@ -4,7 +4,7 @@
  * API: https://gateway-api.sigs.k8s.io/reference/spec/#httpcorsfilter  https://fetch.spec.whatwg.org/#http-cors-protocol
  */
 import type { CorsFilter } from "./gateway-types.ts";
-import type { NamedValue, RoutedRequest } from "./route-table.ts";
+import type { NamedValue, RoutedRequest } from "./host-routes.ts";
 
 const MAX_AGE_SECONDS = 5;
 const ORIGIN = /^(https?):\/\/(\[[0-9a-f:.]+\]|[^:/?#]+)(?::(\d+))?$/i;

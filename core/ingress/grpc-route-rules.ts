@@ -1,7 +1,7 @@
 /** The rules of a GRPCRoute as those of an HTTPRoute would be: a method is a path, and endpoints speak HTTP/2. Pure. */
 import type { GrpcRoute, GrpcRouteMatch } from "./gateway-types.ts";
 import { type Problems, type References, type RuleSet, ruleSetOf, unsupported } from "./http-route-rules.ts";
-import type { RouteMatch } from "./route-table.ts";
+import type { RouteMatch } from "./host-routes.ts";
 
 export function grpcRuleSet({ metadata, spec }: GrpcRoute, references: References): RuleSet {
   return ruleSetOf(spec.rules ?? [{}], matchOf, { kind: "GRPCRoute", namespace: metadata.namespace ?? "", protocol: "h2c" }, references);

@@ -5,7 +5,8 @@ import type { BackendTls } from "./backend-tls.ts";
 import type { Problem } from "./conditions.ts";
 import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier, type ReferenceGrant } from "./gateway-types.ts";
 import { escaped, routePath } from "./route-path.ts";
-import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route, RouteMatch } from "./route-table.ts";
+import type { RouteMatch } from "./host-routes.ts";
+import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route } from "./route-table.ts";
 
 export interface RuleSet {
   /** Without hosts: those come with the listeners. */

@@ -6,7 +6,8 @@
 import type { Ingress, IngressBackend } from "../api/gen/networking.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import { routePath } from "./route-path.ts";
-import type { Action, Route, RouteMatch } from "./route-table.ts";
+import type { RouteMatch } from "./host-routes.ts";
+import type { Action, Route } from "./route-table.ts";
 
 /** A certificate and the hosts it is shown for: "" for those nobody else has one for. `labels`: as of a route. */
 export interface CertificateUse extends Pick<Route, "host" | "labels"> { readonly namespace: string; readonly secret: string }

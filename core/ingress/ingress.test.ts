@@ -5,7 +5,8 @@ import type { HTTPIngressPath, Ingress, IngressSpec } from "../api/gen/networkin
 import { aliasOf, endpointsOf } from "./endpoints.ts";
 import { ingressCertificates, ingressRoutes } from "./ingress-routes.ts";
 import { Reads } from "../../test/reads.ts";
-import { rewritePath, type Route, type RoutedRequest, routeTable } from "./route-table.ts";
+import type { RoutedRequest } from "./host-routes.ts";
+import { rewritePath, type Route, routeTable } from "./route-table.ts";
 
 const path = (value: string, pathType: string, service = value + pathType): HTTPIngressPath => ({ path: value, pathType, backend: { service: { name: service, port: { number: 80 } } } });
 const ingress = (spec: IngressSpec, metadata: { name?: string; creationTimestamp?: string } = {}): Ingress => ({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name: "web", namespace: "default", ...metadata } as Ingress["metadata"], spec });

@@ -11,18 +11,7 @@
  */
 import type { BackendTls } from "./backend-tls.ts";
 import type { CorsFilter } from "./gateway-types.ts";
-
-export interface RouteMatch {
-  readonly path: { readonly type: "Exact" | "Prefix" | "Method"; readonly value: string };
-  /** Calls of gRPC only. */
-  readonly grpc?: true | undefined;
-  readonly method?: string | undefined;
-  /** Names in lower case. */
-  readonly headers?: readonly NamedValue[] | undefined;
-  readonly query?: readonly NamedValue[] | undefined;
-}
-
-export interface NamedValue { readonly name: string; readonly value: string }
+import { type FindRoute, hostRoutes, type NamedValue, type RoutedRequest, type RouteMatch } from "./host-routes.ts";
 
 export interface Backend {
   readonly namespace: string;
@@ -85,15 +74,6 @@ export interface Route {
   readonly age: string;
 }
 
-export interface RoutedRequest {
-  readonly host: string;
-  /** Starts with a slash, without the query, dot segments resolved. */
-  readonly path: string;
-  readonly method: string;
-  readonly header: (name: string) => string | undefined;
-  readonly query: (name: string) => string | undefined;
-}
-
 export interface RouteTable {
   find(request: RoutedRequest): Route | undefined;
   /** The most specific of the claimed hosts that this one is; "": none. */
@@ -101,33 +81,38 @@ export interface RouteTable {
   readonly size: number;
 }
 
-interface Wildcard { readonly one: Route[]; readonly many: Route[]; /** Both, in order, once somebody has asked: not for each request. */ all?: readonly Route[]; claimed: boolean }
+interface HostTable { readonly routes: Route[]; find?: FindRoute<Route> }
+interface Wildcard { readonly one: Route[]; readonly many: HostTable; /** Both. */ all?: HostTable; claimed: boolean }
 
 /** `claimed`: hosts whose requests go to no other's routes, even if there is none of their own. */
 export function routeTable(routes: readonly Route[], claimed: readonly string[] = []): RouteTable {
-  const names = new Map<string, Route[]>();
+  const names = new Map<string, HostTable>();
   const wildcards = new Map<string, Wildcard>();
-  const any: Route[] = [];
-  for (const route of routes.map((one, i) => ({ one, i })).toSorted((a, b) => compare(a.one, b.one) || a.i - b.i).map(({ one }) => one)) {
-    if (route.host === "") any.push(route);
-    else if (route.host.startsWith("*.")) group(wildcards, route.host.slice(1), () => ({ one: [], many: [], claimed: false }))[route.labels].push(route);
-    else group(names, route.host, () => []).push(route);
+  const any: HostTable = { routes: [] };
+  const newWildcard = (): Wildcard => ({ one: [], many: { routes: [] }, claimed: false });
+  for (const route of routes) {
+    if (route.host === "") any.routes.push(route);
+    else if (route.host.startsWith("*.")) {
+      const wildcard = group(wildcards, route.host.slice(1), newWildcard);
+      (route.labels === "one" ? wildcard.one : wildcard.many.routes).push(route);
+    } else group(names, route.host, () => ({ routes: [] })).routes.push(route);
   }
   for (const host of claimed) {
-    if (host.startsWith("*.")) group(wildcards, host.slice(1), () => ({ one: [], many: [], claimed: false })).claimed = true;
-    else if (host !== "") group(names, host, () => []);
+    if (host.startsWith("*.")) group(wildcards, host.slice(1), newWildcard).claimed = true;
+    else if (host !== "") group(names, host, () => ({ routes: [] }));
   }
-  const fallbacks = any.filter(({ fallback }) => fallback), claims = new Set(claimed);
+  const fallbacks = any.routes.filter(({ fallback }) => fallback).toSorted(compare), claims = new Set(claimed);
+  const find = (table: HostTable, request: RoutedRequest): Route | undefined => (table.find ??= hostRoutes(table.routes, compare))(request);
 
   /** The routes of the most specific host that this is. */
-  function ofHost(host: string): readonly Route[] | undefined {
+  function ofHost(host: string): HostTable | undefined {
     const exact = names.get(host);
     if (exact) return exact;
     if (wildcards.size === 0) return undefined;
     for (let dot = host.indexOf("."), first = true; dot > 0; dot = host.indexOf(".", dot + 1), first = false) {
       const wildcard = wildcards.get(host.slice(dot));
-      if (wildcard && first && wildcard.one.length > 0) return (wildcard.all ??= wildcard.many.length === 0 ? wildcard.one : [...wildcard.one, ...wildcard.many].toSorted(compare));
-      if (wildcard && (wildcard.many.length > 0 || wildcard.claimed)) return wildcard.many;
+      if (wildcard && first && wildcard.one.length > 0) return (wildcard.all ??= { routes: [...wildcard.one, ...wildcard.many.routes] });
+      if (wildcard && (wildcard.many.routes.length > 0 || wildcard.claimed)) return wildcard.many;
     }
     return undefined;
   }
@@ -141,22 +126,9 @@ export function routeTable(routes: readonly Route[], claimed: readonly string[] 
     },
     find(request) {
       const own = ofHost(request.host);
-      return own === undefined ? any.find((route) => matches(route.match, request)) : (own.find((route) => matches(route.match, request)) ?? fallbacks[0]);
+      return own === undefined ? find(any, request) : (find(own, request) ?? fallbacks[0]);
     },
   };
-}
-
-function matches({ path, method, grpc, headers = [], query = [] }: RouteMatch, request: RoutedRequest): boolean {
-  if (path.type === "Exact" ? request.path !== path.value : path.type === "Prefix" ? !isUnder(request.path, path.value) : request.path.slice(request.path.indexOf("/", 1) + 1) !== path.value) return false;
-  if (grpc && !/^application\/grpc\b/i.test(request.header("content-type") ?? "")) return false;
-  if (method !== undefined && method !== request.method) return false;
-  return headers.every(({ name, value }) => request.header(name) === value) && query.every(({ name, value }) => request.query(name) === value);
-}
-
-/** Element by element; a slash at the end of the prefix changes nothing. */
-function isUnder(path: string, prefix: string): boolean {
-  const base = prefix.endsWith("/") ? prefix.slice(0, -1) : prefix;
-  return path.startsWith(base) && (path.length === base.length || path.charCodeAt(base.length) === 47);
 }
 
 /** The path after a rewrite; `prefix` is what the route matched. */

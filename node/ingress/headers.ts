@@ -1,7 +1,8 @@
 /** What becomes of a request's and an answer's headers on their way. Pure. */
 import type { IncomingHttpHeaders } from "node:http";
 import { requestPath } from "../../core/ingress/route-path.ts";
-import type { HeaderEdit, RoutedRequest } from "../../core/ingress/route-table.ts";
+import type { RoutedRequest } from "../../core/ingress/host-routes.ts";
+import type { HeaderEdit } from "../../core/ingress/route-table.ts";
 import type { Field, Framing, RequestHead, ResponseHead } from "../../core/net/http1-head.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
 

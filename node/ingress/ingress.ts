@@ -19,8 +19,9 @@ import { doorsOf, isFrontService, ownServiceName } from "../../core/ingress/gate
 import { gatewaySource } from "../../core/ingress/gateway-source.ts";
 import { grants } from "../../core/ingress/http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE, isOurIngress, isRoutedAlike, isSecure } from "../../core/ingress/ingress-class.ts";
-import { ingressCertificates, ingressRoutes } from "../../core/ingress/ingress-routes.ts";
+import { ingressCertificates } from "../../core/ingress/ingress-routes.ts";
 import { type Route, routeTable } from "../../core/ingress/route-table.ts";
+import { breather } from "../../core/lifecycle/breather.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -29,6 +30,7 @@ import { fieldReader } from "../../core/net/http1-head.ts";
 import type { TlsMaterial } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
+import { allRoutes } from "./all-routes.ts";
 import { Certificates } from "./certificates.ts";
 import { withheldRanges } from "./dial-endpoint.ts";
 import { type DoorWorld, type OpenDoor, openDoors } from "./doors.ts";
@@ -78,7 +80,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
   const upstreams = new Upstreams(clock, withheld), h2Upstreams = new H2Upstreams(clock, upstreams);
   const certificates = new Certificates({ client, clock, random, log });
   const authorities = new ReadObjects({ client, clock, random, log }, CONFIG_MAPS, ({ data }) => authorityOf(data));
-  const gateways = gatewaySource(informers);
+  const gateways = gatewaySource(informers), routesOf = allRoutes(breather(clock));
   let open: readonly OpenDoor[] = [];
   let wake: () => void = () => {};
   const router = new Router({
@@ -106,11 +108,11 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
     return { listeners, fronts, doors };
   }
 
-  function compile(): void {
-    const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes));
+  async function compile(): Promise<void> {
+    const ours = [...ingresses.list()].filter((one) => isOurIngress(one, classes)), ofIngresses = await routesOf(ours);
     const { listeners, ...doors } = planned(ours.some(isSecure));
     authorities.use(new Set(listeners.flatMap(({ routes }) => routes.flatMap(authoritiesOf))));
-    open = openDoors({ ...doors, listeners, ingressRoutes: ours.flatMap(ingressRoutes), ingressCertificates: ours.flatMap(ingressCertificates) })
+    open = openDoors({ ...doors, listeners, ingressRoutes: ofIngresses, ingressCertificates: ours.flatMap(ingressCertificates) })
       .map((door) => ({ ...door, target: door.target === HTTP_PORT ? ports.http : door.target === HTTPS_PORT ? ports.https : door.target }));
     certificates.use(open);
   }
@@ -122,7 +124,7 @@ export function nodeIngress(options: NodeIngressOptions): Runnable {
       const changed = new AbortController();
       wake = () => changed.abort(); // also by what comes while the listeners are opened
       const beganMs = clock.uptimeMs();
-      compile();
+      await compile();
       await listeners.use(open);
       const tookMs = clock.uptimeMs() - beganMs;
       await clock.sleep(open.length > 0 ? TICK_MS : NEVER_MS, AbortSignal.any([signal, changed.signal]));

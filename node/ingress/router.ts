@@ -6,7 +6,8 @@
 import type { BackendTls } from "../../core/ingress/backend-tls.ts";
 import { corsHeaders, isPreflight } from "../../core/ingress/cors.ts";
 import type { Endpoint, Resolved } from "../../core/ingress/endpoints.ts";
-import { type Action, type Backend, type HeaderEdit, type Mirror, type NamedValue, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
+import type { NamedValue } from "../../core/ingress/host-routes.ts";
+import { type Action, type Backend, type HeaderEdit, type Mirror, type Redirect, rewritePath, type Route, type RouteTable } from "../../core/ingress/route-table.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Asked, Caller } from "./headers.ts";
 import type { UpstreamTls } from "./upstreams.ts";
