@@ -51,14 +51,19 @@ const TLS_FLAGS = ["datastoreCafile", "datastoreCertfile", "datastoreKeyfile"] a
 /** As long as upstream's health check waits. */
 const HEALTH_MS = 2_000;
 
-/** All objects are in memory, where they take up to three times the bytes that they have as JSON. */
+/** All objects are in memory, where they take up to three times the bytes that they have as JSON; those that take more count for more. */
 const MEMORY_SHARE = 1 / 4;
 /** Beyond that etcd warns of its quota, too. Source: etcd v3.6 server/storage/quota.go maxQuotaSize */
 const OBJECT_BYTES_MAX = 8 * 1024 ** 3;
 
-/** How many bytes all objects of the built-in store may have. */
-function objectBytesMax(): number {
-  return Math.min(OBJECT_BYTES_MAX, Math.min(totalmem(), memoryLimit()) * MEMORY_SHARE);
+/** What the server takes without any, and with what has just been: on a small machine that is not little. */
+const SERVER_BYTES = 192 * 1024 ** 2;
+/** Enough for what each cluster has. */
+const OBJECT_BYTES_MIN = 16 * 1024 ** 2;
+
+/** How many bytes all objects of the built-in store may have, where it may take so much memory. */
+export function objectBytesMax(memoryBytes: number): number {
+  return Math.max(OBJECT_BYTES_MIN, Math.min(OBJECT_BYTES_MAX, (memoryBytes - SERVER_BYTES) * MEMORY_SHARE));
 }
 
 export async function openDatastore({ settings, path: given, snapshots, wasUsed, clock, log: parentLog, signal }: Options): Promise<Datastore> {
@@ -90,7 +95,7 @@ export async function openDatastore({ settings, path: given, snapshots, wasUsed,
     const disk = diskWatch({ path, clock, log, onRefused });
     const { store, mended, behind } = await openWithReserve({ path: given, log, open: () => openMended({
       path, snapshots, mends: settings.mendStore, clock, log, isVolatile,
-      open: () => openStore({ path, wasUsed, clock, bytesMax: objectBytesMax(), share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
+      open: () => openStore({ path, wasUsed, clock, bytesMax: objectBytesMax(Math.min(totalmem(), memoryLimit())), share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
     }) });
     reserve();
     return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onUnwritable: (tell) => void tells.push(tell) };

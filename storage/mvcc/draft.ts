@@ -3,12 +3,13 @@
  */
 import type { StoreError, Revision, Row, StoreEvent, Value } from "../store.ts";
 import type { Payload } from "./record.ts";
+import type { Weight } from "./rows.ts";
 
 /** A put, or without a value a delete, and who waits for it. */
 export interface WriteRequest {
   readonly key: string;
   readonly value: Value | undefined;
-  readonly size: number;
+  readonly weight: Weight;
   readonly expected: Revision;
   /** The value encoded in advance, while the disk was busy with the group before. */
   readonly payload: Payload | undefined;
@@ -43,7 +44,7 @@ export interface DraftContext {
   readonly head: Revision;
   isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean;
   /** Why such a write cannot be tried now. */
-  refusal(write: { readonly key: string; readonly value: Value | undefined; readonly size: number; readonly kind: "create" | "overwrite" | "delete"; readonly durable: boolean }): StoreError | undefined;
+  refusal(write: { readonly key: string; readonly value: Value | undefined; readonly room: number; readonly kind: "create" | "overwrite" | "delete"; readonly durable: boolean }): StoreError | undefined;
 }
 
 export function draftWrites(requests: readonly WriteRequest[], context: DraftContext): Draft {
@@ -64,7 +65,7 @@ export function draftWrites(requests: readonly WriteRequest[], context: DraftCon
     }
     // After a durable write of the same key in this group nothing may overtake it: what follows is durable with it.
     const isDurable = durable.has(key) || !context.isVolatile(key, value, previous?.value);
-    const error = context.refusal({ key, value, size: request.size, durable: isDurable, kind: !value ? "delete" : previous ? "overwrite" : "create" });
+    const error = context.refusal({ key, value, room: request.weight.room, durable: isDurable, kind: !value ? "delete" : previous ? "overwrite" : "create" });
     if (error) {
       refused.push({ request, error });
       continue;

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Value } from "../store.ts";
 import { freezeJson } from "./freeze-json.ts";
 
 const spec = () => ({ containers: Array.from({ length: 20 }, (_, i) => ({ name: `c${i}`, image: "web:1", env: [{ name: "A", value: String(i) }] })) });
@@ -19,4 +20,27 @@ test("what JSON cannot say is dropped or replaced, and what is none is refused",
   expect([Object.isFrozen(value), Object.isFrozen(value["c"]), Object.isFrozen(value["d"])]).toEqual([true, true, true]);
   for (const [bad, told] of [[new Date(), "no JSON object: Date"], [Number.NaN, "no JSON number: NaN"], [2n ** 64n, "no integer of 64 bits"], [() => 1, "no JSON value: function"]] as const)
     expect(() => freezeJson({ bad } as never, { arrays: false })).toThrow(told);
+});
+
+const names = (n: number, value: unknown): object => Object.fromEntries(Array.from({ length: n }, (_, i) => [`only-${i}`, value]));
+const lease = (i: number): Value => ({ apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: `node-${i}`, namespace: "kube-node-lease", uid: `3f1c${i}`, labels: { zone: "a" } }, spec: { holderIdentity: `node-${i}`, leaseDurationSeconds: 40 } });
+
+test("of what all objects of a kind have the names take little: they share them", () => {
+  const [first, next] = [freezeJson(lease(1), { arrays: false }), freezeJson(lease(2), { arrays: false })];
+  expect(next.size).toBe(first.size);
+  expect(next.memory).toBeLessThanOrEqual(first.memory);
+});
+
+test.each<[string, Value, number, number]>([
+  ["text", { data: { a: "x".repeat(100_000) } }, 0, 2],
+  ["text whose characters are two bytes", { data: { a: "\u4e16".repeat(100_000) } }, 4, 6],
+  ["brackets", { spec: { all: Array.from({ length: 10_000 }, () => []) } }, 20, 35],
+  ["names that nothing else has", { data: names(10_000, "") }, 6, 16],
+  ["who owns them", { metadata: { managedFields: [{ fieldsV1: names(10_000, {}) }] } }, 10, 20],
+  ["objects each of a name of its own", { spec: { all: Array.from({ length: 10_000 }, (_, i) => ({ [`one-${i}`]: 0 })) } }, 15, 40],
+])("%s take so many times as much memory as their JSON is long", (_, value, least, most) => {
+  freezeJson({ data: names(5_000, "") }, { arrays: false }); // no name is a usual one any more
+  const { memory, size } = freezeJson(value, { arrays: false });
+  expect(memory / size).toBeGreaterThan(least);
+  expect(memory / size).toBeLessThan(most);
 });

@@ -13,18 +13,26 @@ import type { Value } from "../store.ts";
  * How large parts of values are that were frozen before: a version has most of its parts from the one before, and pods of one template have one spec. Only the members of a value are
  * looked for, and only large ones kept.
  */
-const SIZES = new WeakMap<object, number>();
+const SIZES = new WeakMap<object, { readonly size: number; readonly memory: number }>();
 const KEPT_SIZE_MIN = 512;
 
-/** `size`: about the bytes of the value's JSON, to bound memory by. */
-export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean }): { readonly value: Value; readonly size: number } {
+export interface FrozenJson {
+  readonly value: Value;
+  /** About the bytes of its JSON. */
+  readonly size: number;
+  /** About the bytes of memory that it takes, with what is kept for each row: mostly some three times its JSON, and thirty times where that is all brackets or names that nothing else has. */
+  readonly memory: number;
+}
+
+export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean }): FrozenJson {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("store: a value is a JSON object");
-  let size = 0;
+  let size = 0, memory = ROW_MEMORY;
 
   function freeze(from: unknown): unknown {
     switch (typeof from) {
       case "string":
         size += from.length + 3;
+        memory += textMemory(from);
         return from.isWellFormed() ? from : from.toWellFormed();
       case "number":
         size += 4;
@@ -35,6 +43,7 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
         return from;
       case "bigint":
         size += 20;
+        memory += BIGINT_MEMORY;
         if (BigInt.asIntN(64, from) !== from) throw new TypeError(`store: no integer of 64 bits: ${from}`);
         return from;
       case "object":
@@ -47,6 +56,7 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
 
   function freezeArray(from: readonly unknown[]): readonly unknown[] {
     let copy: unknown[] | undefined;
+    memory += OBJECT_MEMORY + ELEMENT_MEMORY * from.length;
     for (let i = 0; i < from.length; i++) {
       const frozen = freeze(from[i] === undefined ? null : from[i]);
       if (!Object.is(frozen, from[i])) copy ??= [...from];
@@ -60,6 +70,7 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
     const prototype = Object.getPrototypeOf(from) as object | null;
     if (prototype !== Object.prototype && prototype !== null) throw new TypeError(`store: no JSON object: ${from.constructor?.name}`);
     const keys = Object.keys(from);
+    memory += OBJECT_MEMORY;
     let copy: [string, unknown][] | undefined;
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i]!;
@@ -67,6 +78,7 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
       const frozen = member === undefined ? undefined : freezeMember(member);
       const name = key.isWellFormed() ? key : key.toWellFormed();
       size += name.length + 4;
+      memory += memberMemory(name, keys.length);
       if (!copy && (frozen === undefined || name !== key || !Object.is(frozen, member)))
         copy = keys.slice(0, i).map((before) => [before, (from as Record<string, unknown>)[before]]);
       if (frozen !== undefined) copy?.push([name, frozen]);
@@ -77,14 +89,47 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
   function frozenMember(from: unknown): unknown {
     const known = typeof from === "object" && from !== null && !arrays ? SIZES.get(from) : undefined;
     if (known !== undefined) {
-      size += known;
+      size += known.size;
+      memory += known.memory;
       return from;
     }
-    const before = size, frozen = freeze(from);
-    if (typeof frozen === "object" && frozen !== null && !Array.isArray(frozen) && size - before >= KEPT_SIZE_MIN) SIZES.set(frozen, size - before);
+    const before = { size, memory }, frozen = freeze(from);
+    if (typeof frozen === "object" && frozen !== null && !Array.isArray(frozen) && size - before.size >= KEPT_SIZE_MIN) SIZES.set(frozen, { size: size - before.size, memory: memory - before.memory });
     return frozen;
   }
 
   const frozen = freezeObject(value, frozenMember) as Value;
-  return { value: frozen, size: size + 4 };
+  return { value: frozen, size: size + 4, memory };
+}
+
+// What things take in JavaScriptCore (Bun 1.4), measured with a million of each.
+const ROW_MEMORY = 1200; // the row, its places in the store and in the watch cache, and what finds it there
+const OBJECT_MEMORY = 72;
+const ELEMENT_MEMORY = 16;
+const BIGINT_MEMORY = 40;
+const TEXT_MEMORY = 80;
+/** An object of so many members has a table of its own for them; of fewer, those who have the same share one. */
+const MEMBERS_SHARED_MAX = 64;
+const MEMBER_MEMORY = { shared: 16, table: 64, newShared: 256, newTable: 128 };
+
+/** Members' names that were seen first, as all those of the API's own kinds: their texts, and tables of those who have them, are shared. */
+const USUAL = new Set<string>();
+const USUAL_MAX = 4096;
+const USUAL_LENGTH_MAX = 64;
+
+function memberMemory(name: string, members: number): number {
+  const isLarge = members > MEMBERS_SHARED_MAX;
+  if (USUAL.has(name)) return isLarge ? MEMBER_MEMORY.table : MEMBER_MEMORY.shared;
+  if (USUAL.size < USUAL_MAX && name.length <= USUAL_LENGTH_MAX) USUAL.add(name);
+  return name.length + (isLarge ? MEMBER_MEMORY.newTable : MEMBER_MEMORY.newShared);
+}
+
+/** Of shorter ones it is the same whichever characters they have. */
+const WIDE_LENGTH_MIN = 16;
+/** Each of its characters is two bytes, and three in JSON, which is kept beside it. */
+const WIDE_MEMORY = 5;
+
+function textMemory(text: string): number {
+  if (text.length < 2) return 0; // of each there is one
+  return TEXT_MEMORY + text.length * (text.length >= WIDE_LENGTH_MIN && /[^\0-\xff]/.test(text) ? WIDE_MEMORY : 1);
 }

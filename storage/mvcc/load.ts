@@ -4,8 +4,10 @@
 import type { Engine } from "../engine.ts";
 import { keyOfRow, META_KEY, ROWS_RANGE, SHAPES_RANGE, shapeKey } from "../keys.ts";
 import type { Row, Value } from "../store.ts";
-import { freezeJson } from "./freeze-json.ts";
+import { freezeJson, type FrozenJson } from "./freeze-json.ts";
+import { weightOf } from "./quota.ts";
 import { decodeMeta, decodeRecord, LAYOUT, type Meta, type StoredRecord } from "./record.ts";
+import type { Weight } from "./rows.ts";
 import { stringPool } from "./string-pool.ts";
 import { ValueCodec } from "./values.ts";
 
@@ -17,7 +19,7 @@ export interface Problem {
 
 export interface LoadedRow {
   readonly row: Row;
-  readonly size: number;
+  readonly weight: Weight;
   readonly crc: number;
 }
 
@@ -47,7 +49,7 @@ export async function load(engine: Engine, { freezeArrays = false, share = (valu
   const codec = new ValueCodec(newerLayout ? [] : await loadShapes(engine, problems, damaged));
   const rows: LoadedRow[] = [];
   const pooled = stringPool();
-  const decode = (record: StoredRecord): { readonly value: Value; readonly size: number } => freezeJson(share(pooled(codec.decode(record)) as Value), { arrays: freezeArrays });
+  const decode = (record: StoredRecord): FrozenJson => freezeJson(share(pooled(codec.decode(record)) as Value), { arrays: freezeArrays });
   let digest = 0;
   let damagedRows = 0;
   if (newerLayout === undefined) {
@@ -102,13 +104,13 @@ async function loadShapes(engine: Engine, problems: Problem[], damaged: string[]
   return shapes;
 }
 
-function loadRow(engineKey: string, bytes: Uint8Array, decode: (record: StoredRecord) => { readonly value: Value; readonly size: number }): LoadedRow | { readonly problem: Problem } {
+function loadRow(engineKey: string, bytes: Uint8Array, decode: (record: StoredRecord) => FrozenJson): LoadedRow | { readonly problem: Problem } {
   const key = keyOfRow(engineKey);
   const record = decodeRecord(engineKey, bytes);
   if (!record) return { problem: { what: "the row is damaged", key } };
   try {
-    const { value, size } = decode(record);
-    return { row: Object.freeze({ key, value, revision: record.revision }), size, crc: record.crc };
+    const frozen = decode(record);
+    return { row: Object.freeze({ key, value: frozen.value, revision: record.revision }), weight: weightOf(frozen), crc: record.crc };
   } catch (error) {
     return { problem: { what: `the row cannot be decoded: ${(error as Error).message}`, key } };
   }

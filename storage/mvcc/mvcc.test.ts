@@ -414,6 +414,19 @@ test("where all rows take what they may, none is made, those that there are can 
   await again.put("/9", { text }, 0);
 });
 
+test("what takes many times the memory of its JSON takes as much more of the room, also when it is found there", async () => {
+  const { disk, store } = await watched({ bytesMax: 100_000 });
+  const brackets = { all: Array.from({ length: 2_000 }, () => []) };
+  const revision = await store.put("/a", brackets, 0); // 6 kB of JSON
+  expect((await failure(store.put("/b", brackets, 0))).code).toBe("full");
+  await store.close();
+
+  const { store: again } = await watched({ disk, bytesMax: 100_000 });
+  expect((await failure(again.put("/b", brackets, 0))).code).toBe("full");
+  await again.delete("/a", revision);
+  await again.put("/b", brackets, 0);
+});
+
 test("where all rows take what they may, what need not wait for the disk is refused as well, and told so", async () => {
   const { store } = await watched({ bytesMax: 2_000, volatile: (key) => key.startsWith("/events/") });
   await store.put("/a", { text: "x".repeat(1_900) }, 0);

@@ -30,8 +30,8 @@ import { freezeJson } from "./freeze-json.ts";
 import { History, type HistoryLimits } from "./history.ts";
 import { listRows } from "./list.ts";
 import { load, type Loaded } from "./load.ts";
-import { Quota } from "./quota.ts";
-import { Rows } from "./rows.ts";
+import { Quota, weightOf } from "./quota.ts";
+import { NOTHING, Rows } from "./rows.ts";
 import { WriteBehind, type WriteBehindOptions } from "./write-behind.ts";
 
 /** What every store of this kind can be told. */
@@ -46,7 +46,7 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly wasUsed?: boolean;
   /** Which rows may also be overwritten while room is short, as long as the disk takes it and memory is left for it: few and small ones, that tell of it, or lead to room. */
   readonly urgent?: (key: string, value: Value) => boolean;
-  /** How much all rows may take together, in bytes of JSON. Creating more is refused as "full". Default: no end. */
+  /** How much all rows may take together, in bytes of JSON that takes three times as much memory; what takes more of it counts for more. Creating more is refused as "full". Default: no end. */
   readonly bytesMax?: number;
   /** Called when room becomes short, with why, and with nothing when there is enough again. */
   readonly onRoom?: (full: StoreError | undefined) => void;
@@ -140,8 +140,8 @@ class MvccStore implements Store {
     this.#options = options;
     this.#durable = durable;
     this.#revision = this.#head = head;
-    for (const { row, size } of loaded.rows) this.#rows.set(row, size);
-    this.#quota = new Quota(options.bytesMax ?? Infinity, this.#rows.bytes);
+    for (const { row, weight } of loaded.rows) this.#rows.set(row, weight);
+    this.#quota = new Quota(options.bytesMax ?? Infinity, this.#rows.room);
     this.#history = new History(head, options);
     this.#behind = new WriteBehind({ ...options, onDue: () => this.#flush() });
     const store = this;
@@ -176,17 +176,17 @@ class MvccStore implements Store {
 
   async put(key: string, value: Value, expected: Revision, _signal?: AbortSignal, drafted?: (row: Row) => void): Promise<Revision> {
     assertKey(key);
-    const { value: frozen, size } = freezeJson(value, { arrays: this.#options.freezeArrays ?? false });
+    const json = freezeJson(value, { arrays: this.#options.freezeArrays ?? false }), { value: frozen } = json;
     this.#assertOpen();
-    if (size > LARGE_SIZE) this.#options.refuseLarge?.(key, frozen, expected);
+    if (json.size > LARGE_SIZE) this.#options.refuseLarge?.(key, frozen, expected);
     // The row may change before its turn comes: this is only a guess at whether encoding it now is worth while.
     const payload = this.#isVolatile(key, frozen, this.#rows.get(key)?.value) ? undefined : this.#durable.codec.encode(frozen);
-    return this.#enqueue({ key, value: frozen, size, expected, payload, drafted });
+    return this.#enqueue({ key, value: frozen, weight: weightOf(json), expected, payload, drafted });
   }
 
   async delete(key: string, expected: Revision): Promise<Revision> {
     this.#assertOpen();
-    return this.#enqueue({ key, value: undefined, size: 0, expected, payload: undefined });
+    return this.#enqueue({ key, value: undefined, weight: NOTHING, expected, payload: undefined });
   }
 
   watch(options: WatchOptions, signal: AbortSignal): AsyncIterable<WatchBatch> {
@@ -254,14 +254,14 @@ class MvccStore implements Store {
 
   #takeGroup(): WriteRequest[] {
     let bytes = 0;
-    const end = this.#queue.findIndex(({ size }, i) => i === GROUP_WRITES_MAX || (i > 0 && (bytes += size) > GROUP_BYTES_MAX));
+    const end = this.#queue.findIndex(({ weight: { size } }, i) => i === GROUP_WRITES_MAX || (i > 0 && (bytes += size) > GROUP_BYTES_MAX));
     return this.#queue.splice(0, end < 0 ? this.#queue.length : end);
   }
 
   async #commit(group: readonly WriteRequest[]): Promise<void> {
     const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
     const noRoom = down ?? this.#durable.refusal();
-    this.#noteRoom(noRoom ?? this.#quota.exceeded(this.#rows.bytes));
+    this.#noteRoom(noRoom ?? this.#quota.exceeded(this.#rows.room));
     const { first, rest } = this.#partVolatile(group, { head: this.#head });
     this.#head = this.#commitVolatile(first, this.#head);
     const drafted = draftWrites(rest, this.#draftContext(this.#head, { down, noRoom }));
@@ -284,9 +284,9 @@ class MvccStore implements Store {
       rows: this.#rows,
       head,
       isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
-      refusal: ({ key, value, size, kind, durable }) => {
+      refusal: ({ key, value, room, kind, durable }) => {
         const isUrgent = (): boolean => kind === "overwrite" && value !== undefined && this.#options.urgent?.(key, value) === true;
-        const exceeded = kind === "delete" ? undefined : this.#quota.refusal({ kind, growth: size - this.#rows.sizeOf(key), bytes: this.#rows.bytes, isUrgent });
+        const exceeded = kind === "delete" ? undefined : this.#quota.refusal({ kind, growth: room - this.#rows.weightOf(key).room, bytes: this.#rows.room, isUrgent });
         if (exceeded) return exceeded;
         if (durable) return kind === "delete" || (hasSome(noRoom) && isUrgent()) ? down : noRoom;
         return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
@@ -389,8 +389,8 @@ class MvccStore implements Store {
 
   #apply({ event, request, durable }: AcceptedWrite): void {
     const { row, type } = event;
-    this.#history.push(event, this.#rows.sizeOf(row.key), this.#clock.uptimeMs());
-    if (type === "put") this.#rows.set(row, request.size);
+    this.#history.push(event, this.#rows.weightOf(row.key).size, this.#clock.uptimeMs());
+    if (type === "put") this.#rows.set(row, request.weight);
     else this.#rows.delete(row.key);
     if (durable) this.#behind.forget(row.key);
     else this.#behind.mark(row.key, { heartbeat: type === "put" && this.#durable.has(row.key) });

@@ -5,6 +5,14 @@
  * Where that has been used up, too, what is urgent has as much again: a pod or a namespace that is to go is marked so before it goes.
  */
 import { StoreError } from "../store.ts";
+import type { FrozenJson } from "./freeze-json.ts";
+import type { Weight } from "./rows.ts";
+
+/** A byte of JSON takes so many of memory, if it is of what most objects are like. */
+const MEMORY_PER_BYTE = 3;
+
+/** What takes more memory than its JSON would make one think takes as much more of the room: whoever writes brackets, or names that nothing else has, gets as far as others. */
+export function weightOf({ size, memory }: FrozenJson): Weight { return { size, room: Math.max(size, Math.ceil(memory / MEMORY_PER_BYTE)) }; }
 
 /** Its words. Source: etcd v3.6 api/v3rpc/rpctypes/error.go ErrGRPCNoSpace */
 export const NO_SPACE = "etcdserver: mvcc: database space exceeded";

@@ -9,10 +9,20 @@ import type { Row } from "../store.ts";
 /** Rows of a chunk, at most. A full one is cut in half. */
 const CHUNK_MAX = 512;
 
+/** What is known of a row's value. */
+export interface Weight {
+  /** About the bytes of its JSON. */
+  readonly size: number;
+  /** How much it takes of what all rows may take together. */
+  readonly room: number;
+}
+
 interface Slot {
   row: Row;
-  size: number;
+  weight: Weight;
 }
+
+export const NOTHING: Weight = { size: 0, room: 0 };
 
 /** A place in the order: before the row at `at` of chunk `chunk`. */
 interface Place {
@@ -23,29 +33,29 @@ interface Place {
 export class Rows {
   readonly #byKey = new Map<string, Slot>();
   readonly #chunks: Slot[][] = []; // none is empty
-  #bytes = 0; // the sum of all sizes
+  #room = 0; // the sum of what all take
 
   get(key: string): Row | undefined {
     return this.#byKey.get(key)?.row;
   }
 
   /** Of all rows together. */
-  get bytes(): number { return this.#bytes; }
+  get room(): number { return this.#room; }
 
-  /** The size given with the row of `key`; 0 if there is none. */
-  sizeOf(key: string): number {
-    return this.#byKey.get(key)?.size ?? 0;
+  /** What was given with the row of `key`; nothing if there is none. */
+  weightOf(key: string): Weight {
+    return this.#byKey.get(key)?.weight ?? NOTHING;
   }
 
-  set(row: Row, size: number): void {
+  set(row: Row, weight: Weight): void {
     const slot = this.#byKey.get(row.key);
-    this.#bytes += size - (slot?.size ?? 0);
+    this.#room += weight.room - (slot?.weight.room ?? 0);
     if (slot) {
       slot.row = row;
-      slot.size = size;
+      slot.weight = weight;
       return;
     }
-    const added = { row, size };
+    const added = { row, weight };
     this.#byKey.set(row.key, added);
     const order = keyOrder(row.key);
     const place = this.#find((key) => order(key) > 0);
@@ -61,7 +71,7 @@ export class Rows {
   }
 
   delete(key: string): void {
-    this.#bytes -= this.sizeOf(key);
+    this.#room -= this.weightOf(key).room;
     if (!this.#byKey.delete(key)) return;
     const order = keyOrder(key);
     const { chunk, at } = this.#find((other) => order(other) >= 0);
