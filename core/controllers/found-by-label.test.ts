@@ -3,7 +3,8 @@ import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import { LabelSelector, labelSelector } from "../api/meta/label-selector.ts";
-import { bySelector, matchingPods, selecting } from "./found-by-label.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
+import { bySelector, matchingPods, nowAndBefore, selecting } from "./found-by-label.ts";
 
 const BY_SELECTOR = bySelector<PodDisruptionBudget>({ selectorOf: ({ spec }) => labelSelector(spec.selector) });
 const pod = (name: string, labels: Record<string, string>) => stored<Pod>("v1", "Pod", name, { metadata: { labels } });
@@ -38,4 +39,28 @@ test("of thousands only those are looked at that have the label", () => {
   expect(names(selecting(budgets, BY_SELECTOR, pods.get("ns/7" as never)!))).toEqual(["7"]);
   expect(matches).toHaveBeenCalledTimes(2);
   matches.mockRestore();
+});
+
+test("who a change concerns is asked once where nothing tells the versions apart that it goes by, else of both", () => {
+  const [before] = PODS as [Pod], asked: Readonly<Pod>[] = [];
+  const concerned = nowAndBefore<Pod>((one) => {
+    asked.push(one);
+    return [keyOf(one)];
+  });
+  const version = (metadata: object): Pod => ({ ...before, metadata: { ...before.metadata, ...metadata } });
+  const bound = version({ resourceVersion: "2" }), relabelled = version({ labels: { app: "db" } }), owned = version({ ownerReferences: [] }), going = version({ deletionTimestamp: "2026-01-01T00:00:00Z" });
+  for (const [object, versions] of [[bound, [bound]], [relabelled, [relabelled, before]], [owned, [owned, before]], [going, [going, before]]] as const) {
+    asked.length = 0;
+    expect(concerned({ object, old: before, deleted: false })).toEqual(versions.map(keyOf));
+    expect(asked).toEqual(versions);
+  }
+});
+
+test("what was asked about last is not taken for what has the same labels in another namespace, nor for labels that have changed since", () => {
+  const budgets = staticInformer(budget("ns/a", SELECTORS.one), budget("other/b", SELECTORS.one)), labels = Object.freeze({ app: "web" }), changing: Record<string, string> = { app: "web" };
+  const inNamespace = (namespace: string, those: Record<string, string>): Pod => ({ ...PODS[0]!, metadata: { ...PODS[0]!.metadata, namespace, labels: those } });
+  expect(["ns", "other", "ns"].map((namespace) => names(selecting(budgets, BY_SELECTOR, inNamespace(namespace, labels))))).toEqual([["a"], ["b"], ["a"]]);
+  expect(names(selecting(budgets, BY_SELECTOR, inNamespace("ns", changing)))).toEqual(["a"]);
+  changing["app"] = "db";
+  expect(names(selecting(budgets, BY_SELECTOR, inNamespace("ns", changing)))).toEqual([]);
 });

@@ -4,12 +4,14 @@
  *   matchingPods(pods, { namespace, selector })         the pods that a selector means
  *   BY_SELECTOR = bySelector({ selectorOf: ({ spec }) => labelSelector(spec.selector) })
  *   selecting(budgets, BY_SELECTOR, pod)                those whose selectors mean a pod
+ *   mapped(pods, nowAndBefore(setsOf))                  those that a change of a pod concerns
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { LabelSelector } from "../api/meta/label-selector.ts";
-import { type ApiObject, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
+import { type ApiObject, labelsOf, namespaceOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { labelIn, placeOf, placesFor } from "../api/meta/selector-places.ts";
 import type { Index, Informer } from "../client/informer.ts";
+import type { Change } from "./controller.ts";
 
 /** By each of its labels. */
 export const PODS_BY_LABEL: Index<Pod> = { name: "label", partsOf: ({ metadata }) => [metadata.labels], valuesOf: (pod) => Object.entries(labelsOf(pod)).map(([key, value]) => labelIn(namespaceOf(pod), key, value)) };
@@ -46,6 +48,17 @@ export function bySelector<T extends ApiObject>({ selectorOf }: Pick<BySelector<
 }
 
 export function selecting<T extends ApiObject>(informer: Pick<Informer<T>, "by">, index: BySelector<T>, object: Readonly<ApiObject>): Readonly<T>[] {
-  const labels = labelsOf(object);
-  return placesFor(labels, namespaceOf(object)).flatMap((place) => informer.by(index, place)).filter((one) => index.selectorOf(one).matches(labels));
+  const labels = labelsOf(object), found: Readonly<T>[] = [];
+  for (const place of placesFor(labels, namespaceOf(object))) for (const one of informer.by(index, place)) if (index.selectorOf(one).matches(labels)) found.push(one);
+  return found;
+}
+
+/** What `keysOf` says of an object as it is and as it was: it goes by labels, namespace, controller, and whether the object is being deleted, and is asked once where those are the same. */
+export function nowAndBefore<T extends ApiObject>(keysOf: (object: Readonly<T>) => readonly ObjectKey[]): (change: Change<T>) => readonly ObjectKey[] {
+  return ({ object, old }) => (old === undefined || belongsAlike(object.metadata, old.metadata) ? keysOf(object) : [...keysOf(object), ...keysOf(old)]);
+}
+
+/** Versions share what they have in common. */
+function belongsAlike(now: Readonly<ApiObject["metadata"]>, before: Readonly<ApiObject["metadata"]>): boolean {
+  return now.labels === before.labels && now.ownerReferences === before.ownerReferences && (now.deletionTimestamp === undefined) === (before.deletionTimestamp === undefined);
 }

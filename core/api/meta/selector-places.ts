@@ -1,4 +1,4 @@
-/** Where selectors are kept so that of a pod's labels only those have to be looked at that may mean it. Pure. */
+/** Where selectors are kept so that of a pod's labels only those have to be looked at that may mean it. */
 import type { Labels } from "./label-requirement.ts";
 import type { LabelSelector } from "./label-selector.ts";
 
@@ -10,5 +10,22 @@ export function placeOf(selector: LabelSelector, namespace: string): string {
   return exact === undefined ? namespace : labelIn(namespace, exact.key, exact.value);
 }
 
+/** Everybody who selects pods is told of one after the other, and asks for the same places: those of the labels that were asked about last are known. */
+class LastPlaces {
+  #labels: Labels | undefined;
+  #namespace = "";
+  #places: readonly string[] = [];
+
+  of(labels: Labels, namespace: string): readonly string[] {
+    if (labels === this.#labels && namespace === this.#namespace) return this.#places;
+    const places = [namespace];
+    for (const key in labels) places.push(labelIn(namespace, key, labels[key]!));
+    if (Object.isFrozen(labels)) [this.#labels, this.#namespace, this.#places] = [labels, namespace, places];
+    return places;
+  }
+}
+
+const last = new LastPlaces();
+
 /** Where the selectors are that may mean a pod of these labels. */
-export function placesFor(labels: Labels, namespace: string): string[] { return [namespace, ...Object.entries(labels).map(([key, value]) => labelIn(namespace, key, value))]; }
+export function placesFor(labels: Labels, namespace: string): readonly string[] { return last.of(labels, namespace); }

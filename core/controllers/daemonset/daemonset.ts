@@ -18,7 +18,7 @@ import { sameValue } from "../conditions.ts";
 import { type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { FailureBackoff } from "../failure-backoff.ts";
-import { bySelector, selecting } from "../found-by-label.ts";
+import { bySelector, nowAndBefore, selecting } from "../found-by-label.ts";
 import { HashCollisionError, syncHistory, trimHistory } from "../history.ts";
 import { podControl } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
@@ -53,7 +53,7 @@ export function daemonSetController({ client, informers, events, clock, complete
     workers: 2,
     watches: [
       itself(sets),
-      mapped(pods, ({ object, old }) => [...setsOf(object), ...(old === undefined ? [] : setsOf(old))]),
+      mapped(pods, nowAndBefore(setsOf)),
       mapped(revisions, ({ object, old, deleted }) => (!deleted && old === undefined && controllerOf(object) ? [] : [...setsOf(object), ...(old === undefined ? [] : setsOf(old))])), // one that comes owned is no news
       mapped(nodes, ({ object, old, deleted }) => setsFor(object, deleted ? undefined : old)),
     ],

@@ -19,7 +19,7 @@ import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { type Call, type Change, type Controller, controllerKey, delayed, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { bySelector, selecting } from "../found-by-label.ts";
+import { bySelector, nowAndBefore, selecting } from "../found-by-label.ts";
 import { podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
 import { ActiveTimes } from "./active-times.ts";
@@ -61,6 +61,7 @@ export function jobControllers({ groupsJobs = false, client, informers, events, 
   const meter = metrics && jobMetrics(metrics);
   const releaser = podReleaser({ client, informers });
   const groups = groupsJobs ? jobGroups({ client, informers, recorder }) : undefined;
+  const jobsConcerned = nowAndBefore<Pod>(jobsOf);
   const count = jobCounter({ client, informers, clock, recorder, meter, releaser });
 
   const main: Controller = {
@@ -71,7 +72,7 @@ export function jobControllers({ groupsJobs = false, client, informers, events, 
       delayed(mapped(jobs, (change) => (isNew(change) ? [keyOf(change.object)] : [])), UNTOUCHED_MS),
       mapped(jobs, (change) => { meter?.jobSeen(change); return isAskedAnew(change) && !isNew(change) ? [keyOf(change.object)] : []; }),
       delayed(mapped(jobs, (change) => (isAskedAnew(change) ? [] : [keyOf(change.object)])), BATCH_MS),
-      delayed(mapped(pods, (change) => { meter?.podSeen(change); return [...jobsOf(change.object), ...(change.old === undefined ? [] : jobsOf(change.old))]; }), BATCH_MS),
+      delayed(mapped(pods, (change) => { meter?.podSeen(change); return jobsConcerned(change); }), BATCH_MS),
     ],
     ...(groups ? { reads: groups.reads } : {}),
     async reconcile(key, call): Promise<Next> {

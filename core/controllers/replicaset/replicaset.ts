@@ -20,7 +20,7 @@ import { BY_CONTROLLER, candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { type Call, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { type BySelector, bySelector, selecting } from "../found-by-label.ts";
+import { type BySelector, bySelector, nowAndBefore, selecting } from "../found-by-label.ts";
 import { messageOf, podControl, podFromTemplate } from "../pod-control.ts";
 import { isActive, isTerminating, nextAvailableInMs } from "../pod-state.ts";
 import { slowStart } from "../slow-start.ts";
@@ -73,7 +73,7 @@ function replicaController<T extends Replicated>({ client, informers, events, cl
   return {
     name,
     workers: 5,
-    watches: [itself(sets), mapped(pods, ({ object, old }) => [...setsOf(object), ...(old === undefined ? [] : setsOf(old))])],
+    watches: [itself(sets), mapped(pods, nowAndBefore(setsOf))],
 
     async reconcile(key, { signal, log }): Promise<Next> {
       const set = sets.get(key);

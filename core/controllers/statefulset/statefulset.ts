@@ -17,7 +17,7 @@ import { candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { controllerIs, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { bySelector, selecting } from "../found-by-label.ts";
+import { bySelector, nowAndBefore, selecting } from "../found-by-label.ts";
 import { HashCollisionError, type History, syncHistory, templateOf, trimHistory } from "../history.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { patchHash } from "../template-hash.ts";
@@ -51,7 +51,7 @@ export function statefulSetController({ client, informers, events, clock, metric
     name: "statefulset",
     workers: 5,
     reads: [informers.of(PERSISTENT_VOLUME_CLAIMS)],
-    watches: [itself(sets), mapped(pods, ({ object, old }) => [...setsOf(object), ...(old === undefined ? [] : setsOf(old))]), controllerIs(revisions, STATEFUL_SETS)],
+    watches: [itself(sets), mapped(pods, nowAndBefore(setsOf)), controllerIs(revisions, STATEFUL_SETS)],
 
     async reconcile(key, { signal }): Promise<Next> {
       const set = sets.get(key);

@@ -66,6 +66,18 @@ test("parts that two versions have in common are written once", () => {
   expect(written).toBe(1);
 });
 
+test("who owns what is copied as a whole by who leaves it as it is, and in its parts again after that", () => {
+  let written = 0;
+  const own = { manager: "a", fieldsV1: { [`f:${LONG}`]: {} }, get operation() { written++; return "Update"; } }, managedFields = [own];
+  const version = (revision: string, fields: object[]) => of({ metadata: { name: "a", resourceVersion: revision, managedFields: fields } });
+  const first = objectBytes(version("1", managedFields));
+  written = 0;
+  const second = objectBytes(version("2", managedFields), first);
+  expect(written).toBe(0);
+  for (const { part, start, end } of second.parts) expect(JSON.parse(second.bytes.toString("utf8", start, end))).toEqual(part);
+  expect(second.parts.map(({ part }) => part)).toEqual(first.parts.map(({ part }) => part));
+});
+
 test("a version has the bytes of the one before also when that one has let go of them, or has never had its own", () => {
   let written = 0;
   const spec = { text: LONG, toJSON() { written++; return LONG; } } as never;

@@ -46,17 +46,29 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
   }
 
   function part(value: object): void {
-    const known = before?.parts.find((one) => one.part === value);
-    const written = known ? "" : texts.get(value) ?? jsonText(value);
-    if (!known && (written.length < PART_LENGTH_MIN || parts.length >= PARTS_MAX)) {
+    if (copied(value)) return;
+    const written = texts.get(value) ?? jsonText(value);
+    if (written.length < PART_LENGTH_MIN || parts.length >= PARTS_MAX) {
       text += written;
       return;
     }
     flush();
-    pieces.push(known ? { bytes: before!.bytes, start: known.start, end: known.end } : written);
+    pieces.push(written);
     const start = length;
-    length += known ? known.end - known.start : Buffer.byteLength(written);
+    length += Buffer.byteLength(written);
     parts.push({ part: value, start, end: length });
+  }
+
+  /** With the parts that are in it, whether the version before has it, too. */
+  function copied(value: object): boolean {
+    const known = before?.parts.find((one) => one.part === value);
+    if (!known) return false;
+    flush();
+    pieces.push({ bytes: before!.bytes, start: known.start, end: known.end });
+    const by = length - known.start;
+    for (const { part: within, start, end } of before!.parts) if (start >= known.start && end <= known.end && parts.length < PARTS_MAX) parts.push({ part: within, start: start + by, end: end + by });
+    length += known.end - known.start;
+    return true;
   }
 
   function metadata(of: object): void {
@@ -74,11 +86,20 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
       separator = ",";
       if (typeof member !== "object" || member === null) text += scalar(member);
       else if (!OPENED.includes(name)) part(member);
-      else if (Array.isArray(member)) items(member);
+      else if (Array.isArray(member)) list(member);
       else if (of === object && name === "metadata") metadata(member);
       else members(member);
     }
     text += separator === "{" ? "{}" : "}";
+  }
+
+  /** Who deletes or binds an object leaves it as it is. */
+  function list(of: readonly unknown[]): void {
+    if (copied(of)) return;
+    const start = length + Buffer.byteLength(text);
+    items(of);
+    const end = length + Buffer.byteLength(text);
+    if (end - start >= PART_LENGTH_MIN && parts.length < PARTS_MAX) parts.push({ part: of, start, end });
   }
 
   function items(of: readonly unknown[]): void {
