@@ -9,7 +9,7 @@
 import { parseDurationNs } from "../../api/meta/duration.ts";
 import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
-import { INT64_SIZE, toJson } from "../value/json.ts";
+import { Inside, INT64_SIZE, toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
 import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
 import { struct } from "../check/type.ts";
@@ -205,9 +205,11 @@ class MapList extends SchemaList {
 class SchemaObject extends Mapping {
   readonly json: JsonMap;
   readonly #schema: JsonSchema;
+  readonly #inside = new Inside();
+  #size: number | undefined;
   constructor(json: JsonMap, schema: JsonSchema) { super(); this.json = json; this.#schema = schema; }
 
-  override get size(): number { return Object.keys(this.json).length; }
+  override get size(): number { return (this.#size ??= Object.keys(this.json).length); }
 
   override find(key: Value): Value | undefined {
     if (typeof key !== "string") return noSuchOverload(key);
@@ -217,7 +219,7 @@ class SchemaObject extends Mapping {
     const json = this.json[name];
     const schema = this.#at(name);
     // A field that is null is not there.
-    return schema === undefined || (isFields && json === null) ? undefined : valueOf(json, schema);
+    return schema === undefined || (isFields && json === null) ? undefined : this.#inside.of(name, () => valueOf(json, schema));
   }
 
   override *keys(): Iterable<Value> {
