@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { DYN } from "./check/type.ts";
+import { DYN, INT, listOf } from "./check/type.ts";
 import { compile, evaluate } from "./compile.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
 import { valueOf } from "./schema/schema-value.ts";
 import { fromJson } from "./value/json.ts";
+import { List } from "./value/value.ts";
 
 const environment = kubernetesEnvironment().with({ variables: { x: DYN } });
 const TOO_DEEP = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
@@ -93,4 +94,21 @@ test("an object with many fields is not listed each time that one of them is ask
   const schema = { type: "object", properties: { spec: { type: "object", additionalProperties: { type: "integer" } } } };
   expect(evaluate(compiled, { x: fromJson(spec), y: valueOf(spec, schema) }).value).toBe(true);
   expect(listed).toBe(2);
+});
+
+test("what takes as long as two lists are long, multiplied, is paid before it is done", () => {
+  const within = environment.with({ variables: { l: listOf(INT) } });
+  let looked = 0;
+  class Counted extends List {
+    override readonly size = 20_000;
+    override at(index: number): bigint { looked++; return BigInt(index); }
+  }
+  const l = new Counted();
+  for (const text of ["l.distinct().size() > 0", "sets.contains(l, l)", "sets.equivalent(x, l)", "sets.intersects(l.map(i, i - 20000), l)", "x.all(i, i in x)"]) {
+    const compiled = compile(text, within);
+    if (compiled.problem !== undefined) throw new Error(compiled.problem);
+    looked = 0;
+    expect(evaluate(compiled, { l, x: l }, { costLimit: 1_000_000 })).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
+    expect(looked).toBeLessThan(20_000_000);
+  }
 });

@@ -8,7 +8,7 @@
 import type { Checked, Reference } from "../check/checker.ts";
 import { Type } from "../check/type.ts";
 import type { Environment, FunctionDeclaration, Implementation } from "../check/declarations.ts";
-import { actualCost, costWithin } from "../cost/actual-cost.ts";
+import { actualCost, costAhead } from "../cost/actual-cost.ts";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "../cost/factors.ts";
 import { RegexError } from "../regex.ts";
 import { OPERATORS, type Call, type Expr, type Literal } from "../syntax/expr.ts";
@@ -107,7 +107,7 @@ class Planner {
         values.push(value);
         if (strict && isError(value) && i < evaluators.length - 1) return value;
       }
-      scope.meter.add(costWithin(call.name, values));
+      scope.meter.add(costAhead(call.name, overload, values));
       const result = values.find(isError) ?? apply(values);
       scope.meter.add(actualCost(call.name, overload, { args: values, result }));
       return result;
@@ -121,7 +121,7 @@ class Planner {
     const told = (equality: boolean | EvalError): Value => (wanted ? equality : equality !== true);
     return computed((scope) => {
       const values = [left(scope), right(scope)] as const;
-      scope.meter.add(costWithin(name, values));
+      scope.meter.add(costAhead(name, overload, values));
       const result = values.find(isError) ?? told(equal(values[0], values[1]));
       scope.meter.add(actualCost(name, overload, { args: values, result }));
       return result;
