@@ -146,7 +146,7 @@ class SchemaList extends List {
     if (!(other instanceof List)) return noSuchOverload(other);
     if (other.size !== this.size) return false;
     for (let i = 0; i < this.size; i++) {
-      const equality = equal(this.at(i), other.at(i));
+      const equality = sameAs(this.at(i), other.at(i));
       if (equality !== true) return equality;
     }
     return true;
@@ -154,6 +154,8 @@ class SchemaList extends List {
   override plus(other: Value): Value { return other instanceof List ? new SchemaList([...this.json, ...elementsOf(other)], this.items) : noSuchOverload(other); }
 }
 
+/** What cannot be read is equal to nothing, and says why. */
+function sameAs(mine: Value, theirs: Value): boolean | EvalError { return mine instanceof EvalError ? mine : equal(mine, theirs); }
 function elementsOf(list: List): readonly unknown[] { return toJson(list) as unknown[]; }
 function keyOf(json: unknown): string { return JSON.stringify(json, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)) ?? ""; }
 
@@ -187,7 +189,7 @@ class MapList extends SchemaList {
     for (const element of other) {
       const mine = own.get(this.#keyOf(toJson(element)));
       if (mine === undefined) return false;
-      const equality = equal(valueOf(mine, this.items), element);
+      const equality = sameAs(valueOf(mine, this.items), element);
       if (equality !== true) return equality;
     }
     return true;
@@ -237,8 +239,7 @@ class SchemaObject extends Mapping {
       }
       const [mine, theirs] = [this.find(name), other.find(name)];
       if ((mine === undefined) !== (theirs === undefined)) return false;
-      if (mine instanceof EvalError) return mine;
-      const equality = mine === undefined || equal(mine, theirs!);
+      const equality = mine === undefined || sameAs(mine, theirs!);
       if (equality !== true) return equality;
     }
     return true;
