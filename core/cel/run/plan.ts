@@ -91,15 +91,16 @@ class Planner {
     const declared = this.#environment.functions.get(call.name);
     if (!declared) throw new PlanError(`no such overload: ${call.name}`);
     const { apply: dispatched, overload } = dispatch(declared, reference?.kind === "overloads" ? reference.ids : []);
-    const apply = patternKnown(declared, args[1]) ?? dispatched;
+    const known = patternKnown(declared, args[1]);
+    const apply = known ?? dispatched;
     const evaluators = args.map(evaluatorOf);
     if (CONVERSIONS.has(call.name) && args[0]?.kind === "constant") return computedOnce(() => apply([(args[0] as { readonly value: Value }).value]));
     if (overload?.id === "in_list" && args[1]?.kind === "constant" && args[1].value instanceof List) {
       const membership = memberOf(args[0]!, args[1].value);
       if (membership) return membership;
     }
-    // With more than two arguments those after one that failed are not looked at, and the call costs nothing.
-    const strict = args.length > 2;
+    // With more than two arguments, a pattern that was read before, or overloads of which the values choose one, those after one that failed are not looked at, and the call costs nothing.
+    const strict = args.length > 2 || known !== undefined || declared.name === "format" || (overload === undefined && declared.apply === undefined && declared.unguarded !== true);
     return computed((scope) => {
       const values: Value[] = [];
       for (const [i, evaluate] of evaluators.entries()) {
