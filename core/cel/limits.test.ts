@@ -1,7 +1,10 @@
 import { expect, test } from "vitest";
-import { DYN } from "./check/type.ts";
+import { DYN, INT, listOf } from "./check/type.ts";
 import { compile, evaluate } from "./compile.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
+import { valueOf } from "./schema/schema-value.ts";
+import { fromJson } from "./value/json.ts";
+import { List } from "./value/value.ts";
 
 const environment = kubernetesEnvironment().with({ variables: { x: DYN } });
 const TOO_DEEP = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
@@ -79,4 +82,33 @@ test("a range is stopped before it is made", () => {
   };
   expect(run("lists.range(9223372036854775807).size() > 0", 10_000_000)).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
   expect(run("lists.range(3) == [0, 1, 2] && lists.range(-1) == [] && lists.range(5)[4] == 4", 10_000)).toMatchObject({ value: true, exceeded: false });
+});
+
+test("an object with many fields is not listed each time that one of them is asked for", () => {
+  let listed = 0;
+  const counted = (json: object): object => new Proxy(json, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });
+  const spec = { spec: counted({ a: 1, b: 2, c: 3 }) };
+  const many = kubernetesEnvironment().with({ variables: { x: DYN, y: DYN } });
+  const compiled = compile("lists.range(100).all(i, 'a' in x.spec && 'a' in y.spec && x.spec.size() == 3 && y.spec.size() == 3 && optional.ofNonZeroValue(x.spec).hasValue())", many);
+  if (compiled.problem !== undefined) throw new Error(compiled.problem);
+  const schema = { type: "object", properties: { spec: { type: "object", additionalProperties: { type: "integer" } } } };
+  expect(evaluate(compiled, { x: fromJson(spec), y: valueOf(spec, schema) }).value).toBe(true);
+  expect(listed).toBe(2);
+});
+
+test("what takes as long as two lists are long, multiplied, is paid before it is done", () => {
+  const within = environment.with({ variables: { l: listOf(INT) } });
+  let looked = 0;
+  class Counted extends List {
+    override readonly size = 20_000;
+    override at(index: number): bigint { looked++; return BigInt(index); }
+  }
+  const l = new Counted();
+  for (const text of ["l.distinct().size() > 0", "sets.contains(l, l)", "sets.equivalent(x, l)", "sets.intersects(l.map(i, i - 20000), l)", "x.all(i, i in x)"]) {
+    const compiled = compile(text, within);
+    if (compiled.problem !== undefined) throw new Error(compiled.problem);
+    looked = 0;
+    expect(evaluate(compiled, { l, x: l }, { costLimit: 1_000_000 })).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
+    expect(looked).toBeLessThan(20_000_000);
+  }
 });

@@ -62,6 +62,13 @@ function compile(source: string): RE2JS {
     return RE2JS.compile(source);
   } catch (error) {
     const message = errorText(error);
+    if (message.includes("duplicate capture group name")) return compile(withoutNames(source));
     throw new RegexError(message.endsWith("trailing backslash at end of expression") ? `${message}: \`\`` : message, { cause: error });
   }
 }
+
+/** What stands for itself, then the name of a group. */
+const NAMES = /(\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*\])|\(\?P?<\w+>/g;
+
+/** Go lets two groups have one name; nobody here asks for groups by name. */
+function withoutNames(source: string): string { return source.replace(NAMES, (_, literal: string | undefined) => literal ?? "("); }

@@ -32,6 +32,8 @@ export interface OverloadCost {
   readonly estimate: CallEstimator;
   /** What a call has cost. */
   readonly actual: (args: readonly Value[], result: Value) => number;
+  /** It does not depend on the result, and is paid before the call: who cannot pay for all of it has none of it. */
+  readonly ahead?: true;
 }
 
 export interface FunctionDeclaration {

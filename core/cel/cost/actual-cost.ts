@@ -4,7 +4,8 @@
  * Source: cel-go interpreter/runtimecost.go; kubernetes v1.36 apiserver/pkg/cel/library/cost.go (CallCost)
  */
 import type { Overload } from "../check/declarations.ts";
-import { nestedWeight, Optional, sizeOf, type Value } from "../value/value.ts";
+import { OPERATORS } from "../syntax/expr.ts";
+import { List, nestedWeight, Optional, sizeOf, type Value } from "../value/value.ts";
 import { libraryCost } from "./library-cost.ts";
 import { COMPARES_STRINGS, REGEX_FACTOR, STRING_FACTOR } from "./factors.ts";
 const READS_FIRST = new Set(["starts_with_string", "ends_with_string", "string_to_bytes", "bytes_to_string", "strings_quote", "string_format"]);
@@ -13,15 +14,27 @@ const READS_FIRST = new Set(["starts_with_string", "ends_with_string", "string_t
 const LOOKS_WITHIN: ReadonlySet<string> = new Set(["_==_", "_!=_", "@in", "distinct", "flatten", "format", "indexOf", "lastIndexOf", "sets.contains", "sets.equivalent", "sets.intersects"]);
 const WITHIN_FREE = 2000, WITHIN_FACTOR = 0.01;
 
-/** Before a call. Upstream asks how many elements a list has, however large they are; of many that a few lists within lists make of themselves it would go through all, for nothing. */
-export function costWithin(name: string, args: readonly Value[]): number {
+const SEARCH_FREE = 200, SEARCH_FACTOR = 0.01;
+
+/** What is charged before a call. */
+export function costAhead(name: string, overload: Overload | undefined, args: readonly Value[]): number {
+  return (overload?.cost?.ahead ? overload.cost.actual(args, null) : 0) + costWithin(name, args) + costOfSearch(name, overload, args);
+}
+
+/** Upstream asks how many elements a list has, however large they are; of many that a few lists within lists make of themselves it would go through all, for nothing. */
+function costWithin(name: string, args: readonly Value[]): number {
   if (!LOOKS_WITHIN.has(name)) return 0;
   return args.reduce<number>((sum, arg) => sum + Math.floor(Math.max(0, nestedWeight(arg) - WITHIN_FREE) * WITHIN_FACTOR), 0);
 }
 
-/** `overload`: undefined if it was not known before the call. */
+/** Where no type says that it is a list, upstream looks through one for nothing: `object.a.all(x, x in object.b)` would take as long as both are long, multiplied. */
+function costOfSearch(name: string, overload: Overload | undefined, [, within]: readonly Value[]): number {
+  return name === OPERATORS.in && overload === undefined && within instanceof List ? Math.floor(Math.max(0, within.size - SEARCH_FREE) * SEARCH_FACTOR) : 0;
+}
+
+/** After a call. `overload`: undefined if it was not known before. */
 export function actualCost(name: string, overload: Overload | undefined, { args, result }: { readonly args: readonly Value[]; readonly result: Value }): number {
-  if (overload?.cost) return overload.cost.actual(args, result);
+  if (overload?.cost) return overload.cost.ahead ? 0 : overload.cost.actual(args, result);
   const ofLibrary = libraryCost(name)?.actual({ args, result, overload: overload?.id ?? "" });
   return ofLibrary ?? standardCost(overload?.id ?? "", args);
 }

@@ -95,7 +95,6 @@ export const authzLibrary: Library = {
     defineFunction("allowed", method("decision_allowed", [DECISION], BOOL, ([decision]) => (decision as Decision).decided.allowed)),
     defineFunction("reason", method("decision_reason", [DECISION], STRING, ([decision]) => (decision as Decision).decided.reason)),
   ],
-  types: [AUTHORIZER_TYPE, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK_TYPE, DECISION],
 };
 
 function narrowing(name: string, id: string, part: keyof Asked): FunctionDeclaration {

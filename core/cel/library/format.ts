@@ -38,7 +38,6 @@ export const formatLibrary: Library = {
     defineFunction("format.named", overload("format-named", [STRING], optionalOf(FORMAT_TYPE), ([name]) => new Optional(FORMATS.get(name as string)))),
     ...[...FORMATS].map(([name, format]) => defineFunction(`format.${name}`, overload(`format.${name}`, [], FORMAT_TYPE, () => format))),
   ],
-  types: [FORMAT_TYPE],
 };
 
 function named(name: string, rule: NameRule, length: number, prefix = false): NamedFormat { return new NamedFormat(name, (text) => nameProblems(rule, text, { prefix }), length); }

@@ -44,7 +44,7 @@ export const moreListsLibrary: Library = {
     defineFunction("lists.range", overload("lists_range", [INT], listOf(INT), ([end]) => new Range(end as bigint), allocating(({ args }) => fixed(wholeIn(args[0]!, LARGEST)), (_, result) => sizeIn(result)))),
     defineFunction("reverse", method("list_reverse", [LIST_T], LIST_T, ([list]) => listFrom([...(list as List)].reverse()), allocating(({ target, sizeOf }) => sizeOf(target!), (_, result) => sizeIn(result)))),
     defineFunction("distinct", method("list_distinct", [LIST_T], LIST_T, ([list]) => distinct(list as List), {
-      estimate: ({ target, sizeOf }) => target && listCall(2, product(sizeOf(target), sizeOf(target))), actual: ([list]) => comparingAll(list as List),
+      estimate: ({ target, sizeOf }) => target && listCall(2, product(sizeOf(target), sizeOf(target))), actual: ([list]) => comparingAll(list as List), ahead: true,
     })),
   ],
   macros: [SORT_BY_MACRO],
@@ -151,7 +151,7 @@ function sorting(name: string, id: string, args: (type: Type) => readonly Type[]
       const node = keys({ target, args: given });
       return node && listCall(type === STRING || type === BYTES ? 2 + STRING_FACTOR : 2, product(sizeOf(node), sizeOf(node)));
     },
-    actual: (values) => comparingAll(values.at(-1) as List),
+    actual: (values) => comparingAll(values.at(-1) as List), ahead: true,
   })));
 }
 
@@ -183,7 +183,7 @@ function comparingAll(keys: List): number {
 function comparing(factor: number): OverloadCost {
   return {
     estimate: ({ args: [a, b], sizeOf }) => ({ cost: sumOf(times(product(sizeOf(a!), sizeOf(b!)), factor), fixed(1n)) }),
-    actual: ([a, b]) => 1 + Math.trunc(sizeIn(a!) * sizeIn(b!) * factor),
+    actual: ([a, b]) => 1 + Math.trunc(sizeIn(a!) * sizeIn(b!) * factor), ahead: true,
   };
 }
 

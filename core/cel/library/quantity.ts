@@ -37,7 +37,6 @@ export const quantityLibrary: Library = {
       method("quantity_sub", [Q, Q], Q, ([a, b]) => new QuantityValue(subQuantity(of(a), of(b)), isDecimal(a) || isDecimal(b))),
       method("quantity_sub_int", [Q, INT], Q, ([a, b]) => new QuantityValue(subQuantity(of(a), quantityOf(b as bigint, "DecimalExponent")), isDecimal(a)))),
   ],
-  types: [QUANTITY_TYPE],
 };
 
 const DIGITS_MAX = 18;

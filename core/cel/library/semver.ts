@@ -31,7 +31,6 @@ export const semverLibrary: Library = {
     defineFunction("compareTo", method("semver_compare_to", [S, S], INT, ([a, b]) => BigInt(compareVersions(a as Semver, b as Semver)))),
     ...["major", "minor", "patch"].map((name, i) => defineFunction(name, method(`semver_${name}`, [S], INT, ([version]) => BigInt.asIntN(64, (version as Semver).numbers[i]!)))),
   ],
-  types: [SEMVER_TYPE],
 };
 
 /** As it is written by the rules, with nothing added or left out; undefined for anything else. */

@@ -29,7 +29,6 @@ export const urlLibrary: Library = {
     getter("getEscapedPath", "url_get_escaped_path", STRING, ({ escapedPath }) => escapedPath),
     getter("getQuery", "url_get_query", mapOf(STRING, listOf(STRING)), ({ rawQuery }) => mapFrom([...parseQuery(rawQuery)].map(([name, values]) => [name, listFrom(values)] as const))),
   ],
-  types: [URL_TYPE],
 };
 
 function urlOf(text: string): Value {

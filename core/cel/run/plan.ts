@@ -8,7 +8,7 @@
 import type { Checked, Reference } from "../check/checker.ts";
 import { Type } from "../check/type.ts";
 import type { Environment, FunctionDeclaration, Implementation } from "../check/declarations.ts";
-import { actualCost, costWithin } from "../cost/actual-cost.ts";
+import { actualCost, costAhead } from "../cost/actual-cost.ts";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "../cost/factors.ts";
 import { RegexError } from "../regex.ts";
 import { OPERATORS, type Call, type Expr, type Literal } from "../syntax/expr.ts";
@@ -91,15 +91,16 @@ class Planner {
     const declared = this.#environment.functions.get(call.name);
     if (!declared) throw new PlanError(`no such overload: ${call.name}`);
     const { apply: dispatched, overload } = dispatch(declared, reference?.kind === "overloads" ? reference.ids : []);
-    const apply = patternKnown(declared, args[1]) ?? dispatched;
+    const known = patternKnown(declared, args[1]);
+    const apply = known ?? dispatched;
     const evaluators = args.map(evaluatorOf);
     if (CONVERSIONS.has(call.name) && args[0]?.kind === "constant") return computedOnce(() => apply([(args[0] as { readonly value: Value }).value]));
     if (overload?.id === "in_list" && args[1]?.kind === "constant" && args[1].value instanceof List) {
       const membership = memberOf(args[0]!, args[1].value);
       if (membership) return membership;
     }
-    // With more than two arguments those after one that failed are not looked at, and the call costs nothing.
-    const strict = args.length > 2;
+    // With more than two arguments, a pattern that was read before, or overloads of which the values choose one, those after one that failed are not looked at, and the call costs nothing.
+    const strict = args.length > 2 || known !== undefined || declared.name === "format" || (overload === undefined && declared.apply === undefined && declared.unguarded !== true);
     return computed((scope) => {
       const values: Value[] = [];
       for (const [i, evaluate] of evaluators.entries()) {
@@ -107,7 +108,7 @@ class Planner {
         values.push(value);
         if (strict && isError(value) && i < evaluators.length - 1) return value;
       }
-      scope.meter.add(costWithin(call.name, values));
+      scope.meter.add(costAhead(call.name, overload, values));
       const result = values.find(isError) ?? apply(values);
       scope.meter.add(actualCost(call.name, overload, { args: values, result }));
       return result;
@@ -121,7 +122,7 @@ class Planner {
     const told = (equality: boolean | EvalError): Value => (wanted ? equality : equality !== true);
     return computed((scope) => {
       const values = [left(scope), right(scope)] as const;
-      scope.meter.add(costWithin(name, values));
+      scope.meter.add(costAhead(name, overload, values));
       const result = values.find(isError) ?? told(equal(values[0], values[1]));
       scope.meter.add(actualCost(name, overload, { args: values, result }));
       return result;

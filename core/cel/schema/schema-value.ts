@@ -9,7 +9,7 @@
 import { parseDurationNs } from "../../api/meta/duration.ts";
 import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
-import { INT64_SIZE, toJson } from "../value/json.ts";
+import { Inside, INT64_SIZE, toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
 import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
 import { struct } from "../check/type.ts";
@@ -146,7 +146,7 @@ class SchemaList extends List {
     if (!(other instanceof List)) return noSuchOverload(other);
     if (other.size !== this.size) return false;
     for (let i = 0; i < this.size; i++) {
-      const equality = equal(this.at(i), other.at(i));
+      const equality = sameAs(this.at(i), other.at(i));
       if (equality !== true) return equality;
     }
     return true;
@@ -154,6 +154,8 @@ class SchemaList extends List {
   override plus(other: Value): Value { return other instanceof List ? new SchemaList([...this.json, ...elementsOf(other)], this.items) : noSuchOverload(other); }
 }
 
+/** What cannot be read is equal to nothing, and says why. */
+function sameAs(mine: Value, theirs: Value): boolean | EvalError { return mine instanceof EvalError ? mine : equal(mine, theirs); }
 function elementsOf(list: List): readonly unknown[] { return toJson(list) as unknown[]; }
 function keyOf(json: unknown): string { return JSON.stringify(json, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)) ?? ""; }
 
@@ -187,7 +189,7 @@ class MapList extends SchemaList {
     for (const element of other) {
       const mine = own.get(this.#keyOf(toJson(element)));
       if (mine === undefined) return false;
-      const equality = equal(valueOf(mine, this.items), element);
+      const equality = sameAs(valueOf(mine, this.items), element);
       if (equality !== true) return equality;
     }
     return true;
@@ -205,9 +207,11 @@ class MapList extends SchemaList {
 class SchemaObject extends Mapping {
   readonly json: JsonMap;
   readonly #schema: JsonSchema;
+  readonly #inside = new Inside();
+  #size: number | undefined;
   constructor(json: JsonMap, schema: JsonSchema) { super(); this.json = json; this.#schema = schema; }
 
-  override get size(): number { return Object.keys(this.json).length; }
+  override get size(): number { return (this.#size ??= Object.keys(this.json).length); }
 
   override find(key: Value): Value | undefined {
     if (typeof key !== "string") return noSuchOverload(key);
@@ -217,7 +221,7 @@ class SchemaObject extends Mapping {
     const json = this.json[name];
     const schema = this.#at(name);
     // A field that is null is not there.
-    return schema === undefined || (isFields && json === null) ? undefined : valueOf(json, schema);
+    return schema === undefined || (isFields && json === null) ? undefined : this.#inside.of(name, () => valueOf(json, schema));
   }
 
   override *keys(): Iterable<Value> {
@@ -235,8 +239,7 @@ class SchemaObject extends Mapping {
       }
       const [mine, theirs] = [this.find(name), other.find(name)];
       if ((mine === undefined) !== (theirs === undefined)) return false;
-      if (mine instanceof EvalError) return mine;
-      const equality = mine === undefined || equal(mine, theirs!);
+      const equality = mine === undefined || sameAs(mine, theirs!);
       if (equality !== true) return equality;
     }
     return true;

@@ -46,12 +46,27 @@ class JsonList extends List {
 
 class JsonMapping extends Mapping {
   readonly json: JsonObject;
+  readonly #inside = new Inside();
+  #listed: readonly string[] | undefined;
   constructor(json: JsonObject) { super(); this.json = json; }
   override get size(): number { return this.#names().length; }
   override find(key: Value): Value | undefined {
     if (typeof key !== "string" || !Object.hasOwn(this.json, key) || this.json[key] === undefined) return undefined;
-    return fromJson(this.json[key]);
+    return this.#inside.of(key, () => fromJson(this.json[key]));
   }
   override keys(): Iterable<Value> { return this.#names(); }
-  #names(): string[] { return Object.keys(this.json).filter((name) => this.json[name] !== undefined); }
+  /** Listed once: of a large object that takes longer than any one question may. */
+  #names(): readonly string[] { return (this.#listed ??= Object.keys(this.json).filter((name) => this.json[name] !== undefined)); }
+}
+
+/** What was found in an object, as long as someone asks about it: maps know how many entries they have. */
+export class Inside {
+  readonly #found = new Map<string, Value>();
+  of(key: string, value: () => Value): Value {
+    const known = this.#found.get(key);
+    if (known !== undefined) return known;
+    const found = value();
+    if (found instanceof Mapping) this.#found.set(key, found);
+    return found;
+  }
 }

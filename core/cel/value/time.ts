@@ -11,7 +11,8 @@ import { Duration, EvalError, Timestamp } from "./value.ts";
 const SECOND = 1_000_000_000n;
 const [SECONDS_MIN, SECONDS_MAX] = [-62_135_596_800n, 253_402_300_799n];
 const [INT_MIN, INT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
-const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
+/** As Go reads it: an hour may have one digit. */
+const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
 export const TIMESTAMP_OVERFLOW = "timestamp overflow";
 

@@ -52,8 +52,10 @@ export abstract class List {
   abstract readonly size: number;
   /** Of an index that exists. */
   abstract at(index: number): Value;
-  /** Of how many values it is made, all the way down; of JSON what is further down does not count: there is no more of it than was sent. */
-  get weight(): number { return 1 + this.size; }
+  /** Of how many values it is made, all the way down. */
+  get weight(): number { return 1 + this.size + this.nested; }
+  /** Those further down than its own; of JSON they do not count: there is no more of it than was sent. */
+  get nested(): number { return 0; }
 
   *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
 
@@ -79,7 +81,8 @@ export abstract class List {
 export abstract class Mapping {
   abstract readonly size: number;
   /** As a list's; keys do not count. */
-  get weight(): number { return 1 + this.size; }
+  get weight(): number { return 1 + this.size + this.nested; }
+  get nested(): number { return 0; }
   abstract find(key: Value): Value | undefined;
   /** What `in` asks. */
   has(key: Value): boolean { return this.find(key) !== undefined; }
@@ -131,7 +134,7 @@ function weightOf(parts: Iterable<Value>): number {
 /** Of how many values it is made besides those that its size tells. */
 export function nestedWeight(value: Value): number {
   const found = within(value);
-  return found instanceof List || found instanceof Mapping ? found.weight - 1 - found.size : 0;
+  return found instanceof List || found instanceof Mapping ? found.nested : 0;
 }
 
 /** What is in an optional, and in one in it. */
@@ -146,7 +149,7 @@ class ListOfValues extends List {
   readonly #weight: number;
   constructor(values: readonly Value[]) { super(); this.#values = values; this.#weight = weightOf(values); }
   override get size(): number { return this.#values.length; }
-  override get weight(): number { return this.#weight; }
+  override get nested(): number { return this.#weight - 1 - this.size; }
   override at(index: number): Value { return this.#values[index]!; }
 }
 
@@ -157,7 +160,7 @@ export class JoinedLists extends List {
   override readonly size: number;
   readonly #weight: number;
   constructor(first: List, second: List) { super(); this.#first = first; this.#second = second; this.size = first.size + second.size; this.#weight = weightOf([first, second]); }
-  override get weight(): number { return this.#weight; }
+  override get nested(): number { return this.#weight - 1 - this.size; }
   override at(index: number): Value {
     let list: List = this, left = index;
     while (list instanceof JoinedLists) {
@@ -193,7 +196,7 @@ export class MapOfValues extends Mapping {
   /** `entries`: by identityOf. */
   constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; this.#weight = weightOf(entries.values().map(([, value]) => value)); }
   override get size(): number { return this.#entries.size; }
-  override get weight(): number { return this.#weight; }
+  override get nested(): number { return this.#weight - 1 - this.size; }
   override find(key: Value): Value | undefined {
     for (const candidate of identitiesOf(key)) {
       const found = this.#entries.get(candidate);

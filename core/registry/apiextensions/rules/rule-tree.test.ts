@@ -61,6 +61,14 @@ test.each<[string, JSONSchemaProps, unknown, string]>([
   expect(told(object({ a: schema }, { rule: "self == oldSelf" }), { a: value }, { a: value })).toEqual([`v: Invalid value: "object": ${problem} evaluating rule: self == oldSelf`]);
 });
 
+test.each<[string, JSONSchemaProps]>([["list", {}], ["list with keys", { "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"] }]])("what cannot be read is no equal of anything within a %s either", (_, list) => {
+  const byte: JSONSchemaProps = { type: "string", format: "byte" };
+  const items: JSONSchemaProps = list["x-kubernetes-list-type"] ? { type: "object", properties: { k: text, b: byte } } : byte;
+  const value = { a: [list["x-kubernetes-list-type"] ? { k: "k", b: "Y$" } : "Y$"] };
+  const rule = "self.a == oldSelf.a";
+  expect(told(object({ a: { type: "array", items, ...list } }, { rule }), value, value)).toEqual([`v: Invalid value: "object": Invalid byte formatted string Y$: illegal base64 data at input byte 1 evaluating rule: ${rule}`]);
+});
+
 test("rules of a list's items cannot be asked where the schema says object, and those further in are not", () => {
   const inner = object({ n: { type: "integer", "x-kubernetes-validations": [{ rule: "self < 5" }] } }, { rule: "self.n >= 0" });
   const misplaced = (type: string): JSONSchemaProps => object({ list: { type, items: inner } as JSONSchemaProps });
