@@ -20,6 +20,7 @@ import type { KubeletSettings } from "../node/kubelet/settings.ts";
 import { allowedAddress } from "../node/tunnel/allow-list.ts";
 import type { TunnelCredentials } from "../node/tunnel/open-stream.ts";
 import { type TunnelAgent, tunnelAgent } from "../node/tunnel/tunnel.ts";
+import { seenElsewhere } from "./seen-elsewhere.ts";
 import type { ThisNode } from "./node-identity.ts";
 
 interface Base { readonly clock: Clock; readonly random: Random; readonly log: Log; readonly metrics: Metrics }
@@ -30,8 +31,13 @@ export interface ServerTunnelOptions extends Base {
   readonly serverCount: () => number;
   readonly informers: Informers;
   readonly authenticator: Authenticator;
+  /** Of a node that is somewhere else than it says. */
+  readonly onSeenElsewhere: (nodeName: string, message: string) => void;
   readonly stopping: () => AbortSignal;
 }
+
+/** By then a node that has got another address has told it. */
+const SETTLED_MS = 60_000;
 
 /** How the server reaches nodes; and its https handler, with agents let in. */
 export interface ServerTunnel {
@@ -40,10 +46,22 @@ export interface ServerTunnel {
   handler(others: HttpsServerOptions["handler"]): HttpsServerOptions["handler"];
 }
 
-export function serverTunnel({ nodeName, informers, authenticator, ...rest }: ServerTunnelOptions): ServerTunnel {
+export function serverTunnel({ nodeName, informers, authenticator, onSeenElsewhere, ...rest }: ServerTunnelOptions): ServerTunnel {
   const nodes = informers.of(NODES);
+  const told = new Map<string, string>(); // of a node
+
+  async function lookWhereItIs(calling: string, remoteAddress: string, signal: AbortSignal): Promise<void> {
+    await rest.clock.sleep(SETTLED_MS, signal);
+    const node = signal.aborted ? undefined : (nodes.get(objectKey("", calling)) as Readonly<Node> | undefined);
+    const message = node && seenElsewhere(node, remoteAddress);
+    if (message === undefined || told.get(calling) === message) return;
+    told.set(calling, message);
+    onSeenElsewhere(calling, message);
+  }
+
   const tunnel = tunnelServer({
     ...rest, serverId: nodeName,
+    onOpen: (calling, remoteAddress, signal) => void lookWhereItIs(calling, remoteAddress, signal),
     async authenticate(request, { peerCertificate, remoteAddress }, signal) {
       const header = (name: string): string | undefined => [request.headers[name] ?? []].flat().join(", ") || undefined;
       const found = await authenticator.authenticate({ header, webSocketProtocols: [], peerCertificate, remoteAddress }, signal).catch((cause: unknown) => {
@@ -57,7 +75,11 @@ export function serverTunnel({ nodeName, informers, authenticator, ...rest }: Se
       return nodeName;
     },
   });
-  nodes.onChange(({ object: { metadata }, deleted }) => { if (deleted) tunnel.disconnect(metadata.name, "the node was deleted"); });
+  nodes.onChange(({ object: { metadata }, deleted }) => {
+    if (!deleted) return;
+    told.delete(metadata.name);
+    tunnel.disconnect(metadata.name, "the node was deleted");
+  });
 
   return {
     dialer: tunnelDialer({ tunnel, direct: directDialer(rest.clock), localNode: nodeName, nodeOf: (host) => nodeAt(host, [...nodes.list()], nodeName), clock: rest.clock }),

@@ -158,7 +158,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const { authorizer } = permission;
 
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
-  const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
+  const events = eventWriter({ client: loopbackClient(), clock, random, log });
+  const tellOfNode = (name: string, reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name, uid: name }, "Warning", reason, message);
+  const onSeenElsewhere = (name: string, message: string): void => {
+    if (settings.disable.includes("network")) return; // where another's pods' network leads, that one knows
+    log.warn("a node is seen elsewhere than where it is", { node: name, message });
+    tellOfNode(name, "SeenElsewhere", message);
+  };
+  const tunnel = serverTunnel({ onSeenElsewhere, nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
     dialer: tunnel.dialer, logMeter: logMeter(metrics), streamMeter: streamMeter(metrics), splitsLogs: gates.has("PodLogsQuerySplitStreams"),
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
@@ -249,8 +256,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }),
     isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, cbor, tunnel, clock, random, log,
   });
-  const events = eventWriter({ client: loopbackClient(), clock, random, log });
-  const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
+  const tellOfStore = (reason: string, message: string): void => tellOfNode(node.name, reason, message);
   datastore.onUnwritable(tellOfStore);
   if (datastore.mended !== undefined) tellOfStore("DatastoreMended", datastore.mended);
   if (datastore.behind !== undefined) tellOfStore("DatastoreBehindSnapshot", datastore.behind);

@@ -38,6 +38,8 @@ export interface TunnelServerOptions {
   readonly serverCount: () => number;
   /** The name of the node that calls. Throws GrpcError if it is none. */
   readonly authenticate: (request: IncomingMessage, connection: Connection, signal: AbortSignal) => Promise<string>;
+  /** A node has called, from that address; `signal` aborts when its tunnel ends. */
+  readonly onOpen?: ((nodeName: string, remoteAddress: string, signal: AbortSignal) => void) | undefined;
   /** The https server's: when it aborts, agents are sent away. */
   readonly stopping: () => AbortSignal;
   readonly windows?: WindowLimits | undefined;
@@ -123,6 +125,7 @@ export function tunnelServer(options: TunnelServerOptions): TunnelServer {
     }, { once: true, signal: stop.signal });
     log.info("a node's tunnel is open", { node: nodeName, remoteAddress: connection.remoteAddress, credit: peerWindowBytes !== undefined });
     add(session);
+    options.onOpen?.(nodeName, connection.remoteAddress, stop.signal);
     void watchOver(session, stream, { clock, signal: stop.signal });
   }
 
