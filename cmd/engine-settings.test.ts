@@ -3,7 +3,7 @@ import { withEngineSettings } from "./engine-settings.ts";
 
 test("a process starts once more for the settings of its engine, with what somebody has set, and then no more", () => {
   const once = withEngineSettings({ PATH: "/bin", BUN_JSC_smallHeapGrowthFactor: "2" })!;
-  expect(once).toMatchObject({ PATH: "/bin", BUN_JSC_smallHeapGrowthFactor: "2", BUN_JSC_minEdenToOldGenerationRatio: "0.25", BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "400000", UV_THREADPOOL_SIZE: "64" });
+  expect(once).toMatchObject({ PATH: "/bin", BUN_JSC_smallHeapGrowthFactor: "2", BUN_JSC_minEdenToOldGenerationRatio: "0.25", BUN_GC_TIMER_DISABLE: "1", BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "400000", UV_THREADPOOL_SIZE: "64" });
   expect(withEngineSettings(once)).toBeUndefined();
 });
 
