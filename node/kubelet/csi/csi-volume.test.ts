@@ -13,7 +13,7 @@ test("names and places are upstream's, which drivers and other components comput
   expect(volumeKey(volume)).toBe("kubernetes.io/csi/hostpath.csi.k8s.io^h1");
   expect(attachmentName(volume, "n1")).toMatch(/^csi-[0-9a-f]{64}$/);
   expect(stagingDirectory("/k", volume).target).toMatch(/^\/k\/plugins\/kubernetes\.io\/csi\/hostpath\.csi\.k8s\.io\/[0-9a-f]{64}\/globalmount$/);
-  expect(stagingDirectory("/k", { ...volume, block: true })).toEqual({ note: "/k/plugins/kubernetes.io/csi/volumeDevices/pvc-1/data", target: "/k/plugins/kubernetes.io/csi/volumeDevices/staging/pvc-1" });
+  expect(stagingDirectory("/k", { ...volume, block: true })).toEqual({ note: "/k/plugins/kubernetes.io/csi/volumeDevices/pvc-1/data", target: "/k/plugins/kubernetes.io/csi/volumeDevices/staging/pvc-1", around: "/k/plugins/kubernetes.io/csi/volumeDevices/pvc-1" });
   expect(publishTarget("/k", "u1", volume).target).toBe("/k/pods/u1/volumes/kubernetes.io~csi/pvc-1/mount");
   expect(publishTarget("/k", "u1", { ...volume, block: true }).target).toBe("/k/plugins/kubernetes.io/csi/volumeDevices/publish/pvc-1/u1");
   expect(inlineVolume(pod, { name: "v" } as Volume, { driver: "d" })).toMatchObject({ handle: expect.stringMatching(/^csi-[0-9a-f]{64}$/), lifecycle: "Ephemeral", specName: "v" });

@@ -58,16 +58,30 @@ export function attachmentName({ driver, handle }: Pick<CsiVolume, "driver" | "h
   return `csi-${sha256(handle + driver + nodeName)}`;
 }
 
+export interface Places {
+  /** A directory, in which it is noted what the volume is. */
+  readonly note: string;
+  readonly target: string;
+  /** Of a device: the directory of its own around one of the two, which goes with the last of what is in it. */
+  readonly around?: string | undefined;
+}
+
 /** Where a volume is staged, where it is published for a pod, and where it is noted what it is. The layout is upstream's. */
-export function stagingDirectory(dataDir: string, volume: Pick<CsiVolume, "driver" | "handle" | "specName" | "block">): { readonly note: string; readonly target: string } {
+export function stagingDirectory(dataDir: string, volume: Pick<CsiVolume, "driver" | "handle" | "specName" | "block">): Places {
   const root = join(dataDir, "plugins/kubernetes.io/csi");
-  if (volume.block) return { note: join(root, "volumeDevices", volume.specName, "data"), target: join(root, "volumeDevices/staging", volume.specName) };
+  if (volume.block) {
+    const around = join(root, "volumeDevices", volume.specName);
+    return { note: join(around, "data"), target: join(root, "volumeDevices/staging", volume.specName), around };
+  }
   const directory = join(root, volume.driver, sha256(volume.handle));
   return { note: directory, target: join(directory, "globalmount") };
 }
 
-export function publishTarget(dataDir: string, podUid: string, { specName, block }: Pick<CsiVolume, "specName" | "block">): { readonly note: string; readonly target: string } {
-  if (block) return { note: join(dataDir, "pods", podUid, "volumeDevices/kubernetes.io~csi", specName), target: join(dataDir, "plugins/kubernetes.io/csi/volumeDevices/publish", specName, podUid) };
+export function publishTarget(dataDir: string, podUid: string, { specName, block }: Pick<CsiVolume, "specName" | "block">): Places {
+  if (block) {
+    const around = join(dataDir, "plugins/kubernetes.io/csi/volumeDevices/publish", specName);
+    return { note: join(dataDir, "pods", podUid, "volumeDevices/kubernetes.io~csi", specName), target: join(around, podUid), around };
+  }
   const directory = join(dataDir, "pods", podUid, "volumes/kubernetes.io~csi", specName);
   return { note: directory, target: join(directory, "mount") };
 }

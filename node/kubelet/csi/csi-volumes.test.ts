@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, statSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -404,6 +404,19 @@ test.each([["a file system", volume], ["a block device", { ...volume, fsType: ""
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" } } });
   const mapped = `MapVolume.MapPodDevice succeeded for volume "pv-1" volumeMapPath "${dataDir}/pods/${uid}/volumeDevices/kubernetes.io~csi"`;
   expect(node.events.filter(([, reason]) => reason === "SuccessfulMountVolume")).toEqual(used.block ? [["Normal", "SuccessfulMountVolume", mapped]] : []);
+});
+
+test("of a device nothing stays on the disk once nobody has it: for each there were two directories for good", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const device = { ...volume, fsType: "", block: true };
+  const root = join(dataDir, "plugins/kubernetes.io/csi/volumeDevices");
+  const onDisk = (): string[] => readdirSync(root, { recursive: true }).map(String).sort();
+  for (const uid of ["u1", "u2"]) await node.volumes.setUp(pod(uid), device, undefined, signal);
+  await node.volumes.tearDown("u1", signal);
+  expect(onDisk()).toEqual(["publish", "publish/pv-1", "publish/pv-1/u2", "pv-1", "pv-1/data", "pv-1/data/vol_data.json", "staging", "staging/pv-1"]);
+  await node.volumes.tearDown("u2", signal);
+  await eventually(onDisk, (all) => all.join() === "publish,staging");
 });
 
 test("why a device is not there is told as of devices", async () => {

@@ -10,7 +10,7 @@ import type { Pod, SecretReference } from "../../../core/api/gen/core.v1.ts";
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { SECRETS } from "../../../core/client/resources.ts";
 import { RpcError } from "../../cri/rpc-client.ts";
-import { attachmentName, type capabilityOf, type CsiVolume, podInfo, publishTarget, stagingDirectory } from "./csi-volume.ts";
+import { attachmentName, type capabilityOf, type CsiVolume, type Places, podInfo, publishTarget, stagingDirectory } from "./csi-volume.ts";
 import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
 import type { CsiDriver } from "./drivers.ts";
 import { UNCERTAIN } from "./expand.ts";
@@ -64,7 +64,8 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
   const attachmentId = (volume: CsiVolume, attaches: boolean): { attachmentID?: string } => (attaches ? { attachmentID: attachmentName(volume, nodeName) } : {});
 
   async function stage({ driver, volume, publishContext, capability, attaches }: Staging, signal: AbortSignal): Promise<string> {
-    const { note, target } = stagingDirectory(dataDir, volume);
+    const places = stagingDirectory(dataDir, volume);
+    const { note, target } = places;
     const secrets = await secretData("NodeStageSecretRef", volume, signal); // before the note: without them nothing is begun
     await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, ...attachmentId(volume, attaches) });
     await mkdir(target, { recursive: true, mode: 0o750 });
@@ -73,21 +74,21 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
         volume_id: volume.handle, publish_context: publishContext, staging_target_path: known(target), volume_capability: capability, secrets, volume_context: volume.attributes,
       }, { signal });
     } catch (error) {
-      await refused(error, { note, target });
+      await refused(error, places);
       throw error;
     }
     return target;
   }
 
   /** A driver that has said no, and has mounted nothing, has nothing to undo. */
-  async function refused(error: unknown, { note, target }: { readonly note: string; readonly target: string }): Promise<void> {
+  async function refused(error: unknown, { note, target, around }: Places): Promise<void> {
     if (!(error instanceof RpcError) || UNCERTAIN.has(error.code) || mounts.isMountPoint(target)) return;
     try {
       await removeTarget(target);
     } catch {
       return; // something is in it: then there is something to undo
     }
-    await removeNote(note);
+    await removeNote(note, around);
   }
 
   async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished }: Publishing, signal: AbortSignal): Promise<string> {
@@ -117,18 +118,18 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     await writeNote(directory, note);
   }
 
-  async function unpublish({ directory, target, note }: NotedVolume, signal: AbortSignal): Promise<void> {
+  async function unpublish({ directory, target, around, note }: NotedVolume, signal: AbortSignal): Promise<void> {
     await drivers.get(note.driverName).call("Node/NodeUnpublishVolume", { volume_id: note.volumeHandle, target_path: known(target) }, { signal });
     await clear(target);
     await removeTarget(deviceLink(directory));
-    await removeNote(directory);
+    await removeNote(directory, around);
   }
 
-  async function unstage({ directory, target, note }: NotedVolume, signal: AbortSignal): Promise<void> {
+  async function unstage({ directory, target, around, note }: NotedVolume, signal: AbortSignal): Promise<void> {
     const driver = drivers.get(note.driverName);
     if (await driver.can("STAGE_UNSTAGE_VOLUME", signal)) await driver.call("Node/NodeUnstageVolume", { volume_id: note.volumeHandle, staging_target_path: known(target) }, { signal });
     await clear(target);
-    await removeNote(directory);
+    await removeNote(directory, around);
   }
 
   /** What a driver has left where it was asked to put a volume. */

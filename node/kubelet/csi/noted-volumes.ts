@@ -8,6 +8,8 @@ export interface NotedVolume {
   readonly directory: string;
   /** Where the driver was asked to put it. */
   readonly target: string;
+  /** Of a device: the directory of its own around one of the two. */
+  readonly around: string | undefined;
   readonly note: VolumeNote;
 }
 
@@ -16,10 +18,10 @@ export async function stagedVolumes(dataDir: string): Promise<NotedVolume[]> {
   const found: NotedVolume[] = [];
   for (const driver of await directoriesIn(root)) {
     for (const name of await directoriesIn(join(root, driver))) {
-      const block = driver === "volumeDevices";
-      const directory = block ? join(root, driver, name, "data") : join(root, driver, name);
+      const around = driver === "volumeDevices" ? join(root, driver, name) : undefined;
+      const directory = around === undefined ? join(root, driver, name) : join(around, "data");
       const note = await readNote(directory);
-      if (note) found.push({ directory, target: block ? join(root, "volumeDevices/staging", name) : join(directory, "globalmount"), note });
+      if (note) found.push({ directory, target: around === undefined ? join(directory, "globalmount") : join(root, "volumeDevices/staging", name), around, note });
     }
   }
   return found;
@@ -30,9 +32,9 @@ export async function publishedVolumes(dataDir: string, podUid: string): Promise
   const found: NotedVolume[] = [];
   for (const [kind, block] of [["volumes", false], ["volumeDevices", true]] as const) {
     for (const specName of await directoriesIn(join(podDir, kind, "kubernetes.io~csi"))) {
-      const { note: directory, target } = publishTarget(dataDir, podUid, { specName, block });
+      const { note: directory, target, around } = publishTarget(dataDir, podUid, { specName, block });
       const note = await readNote(directory);
-      if (note) found.push({ directory, target, note });
+      if (note) found.push({ directory, target, around, note });
     }
   }
   return found;

@@ -51,10 +51,11 @@ export async function removeTarget(target: string): Promise<void> {
   }
 }
 
-/** The note, and the directory it stood in once nothing else is there. */
-export async function removeNote(directory: string): Promise<void> {
+/** The note, and the directory it stood in once nothing else is there; `around`, if nothing else is there, either. */
+export async function removeNote(directory: string, around: string | undefined): Promise<void> {
   await rm(join(directory, NOTE), { force: true });
   await removeTarget(directory);
+  if (around !== undefined) await rmdir(around).catch((error: NodeJS.ErrnoException) => { if (!["ENOTEMPTY", "ENOENT"].includes(error.code ?? "")) throw error; });
 }
 
 export async function makeParent(path: string): Promise<void> {
