@@ -100,3 +100,7 @@ test.each<[(list: string) => string, (list: string) => string]>([
   const selector = compileDeviceSelector(doubled(10, "[1, 2]", twice, ask));
   expect("problem" in selector ? selector.problem : selector.matches(device)).toBe(true);
 });
+
+test("an expression of another type is told so before what keeps it from being made ready", () => {
+  expect(compileDeviceSelector("true ? device.attributes['d']['x'][timestamp(0)] : dyn(1)")).toEqual({ problem: "must evaluate to bool or the unknown type, not dyn" });
+});

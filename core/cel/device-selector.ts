@@ -120,8 +120,9 @@ export function isTooComplex({ maxCost }: CompiledSelector): boolean { return ma
 
 export function compileDeviceSelector(expression: string, { environment, lists }: DeviceEnvironment = deviceEnvironment(false)): CompiledSelector | { readonly problem: string } {
   const compiled = compile(expression, environment);
-  if (compiled.problem !== undefined) return { problem: `${compiled.planning ? "program instantiation failed" : "compilation failed"}: ${compiled.problem}` };
-  if (compiled.type.kind !== "bool" && compiled.type.kind !== "any" && !(lists && compiled.type.kind === "dyn")) return { problem: `must evaluate to bool or the unknown type, not ${compiled.type.text}` };
+  if (compiled.problem !== undefined && !compiled.planning) return { problem: `compilation failed: ${compiled.problem}` };
+  if (compiled.type && compiled.type.kind !== "bool" && compiled.type.kind !== "any" && !(lists && compiled.type.kind === "dyn")) return { problem: `must evaluate to bool or the unknown type, not ${compiled.type.text}` };
+  if (compiled.problem !== undefined) return { problem: `program instantiation failed: ${compiled.problem}` };
   return {
     maxCost: estimate(compiled, sizeOf).max,
     matches(device) {

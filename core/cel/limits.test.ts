@@ -4,7 +4,7 @@ import { compile, evaluate } from "./compile.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
 import { valueOf } from "./schema/schema-value.ts";
 import { fromJson } from "./value/json.ts";
-import { List } from "./value/value.ts";
+import { List, type Mapping } from "./value/value.ts";
 
 const environment = kubernetesEnvironment().with({ variables: { x: DYN } });
 const TOO_DEEP = "ERROR: <input>:-1:0: expression recursion limit exceeded: 250";
@@ -111,4 +111,20 @@ test("what takes as long as two lists are long, multiplied, is paid before it is
     expect(evaluate(compiled, { l, x: l }, { costLimit: 1_000_000 })).toMatchObject({ value: { message: "operation cancelled: actual cost limit exceeded" }, exceeded: true });
     expect(looked).toBeLessThan(20_000_000);
   }
+});
+
+test("what a format writes costs, too, and a text is read once", () => {
+  const run = (text: string) => {
+    const compiled = compile(text, environment);
+    if (compiled.problem !== undefined) throw new Error(compiled.problem);
+    return evaluate(compiled, { x: fromJson({ a: "b".repeat(100_000) }) }, { costLimit: 1_000_000 });
+  };
+  expect(run("'%f'.format([1e300]).size() == 408")).toMatchObject({ value: true, cost: 3 });
+  expect(run("'%f %.0f %.1f %f'.format([-1234567.5, -123.0, 12.25, -999.0]) == '-1,234,567.500000 -123 12.2 -999.000000'")).toMatchObject({ value: true });
+  for (const text of ["'%.60000e'.format([1.5]) != ''", "'%s'.format([x]) != ''", "'%x'.format([x.a]) != ''"]) {
+    expect(run(text)).toMatchObject({ value: true, exceeded: false });
+    expect(run(`lists.range(1000).all(i, ${text})`)).toMatchObject({ exceeded: true });
+  }
+  const span = valueOf({ d: "1 day" }, { type: "object", properties: { d: { type: "string", format: "duration" } } }) as Mapping;
+  expect(span.find("d")).toBe(span.find("d"));
 });

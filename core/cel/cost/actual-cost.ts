@@ -36,8 +36,13 @@ function costOfSearch(name: string, overload: Overload | undefined, [, within]: 
 export function actualCost(name: string, overload: Overload | undefined, { args, result }: { readonly args: readonly Value[]; readonly result: Value }): number {
   if (overload?.cost) return overload.cost.ahead ? 0 : overload.cost.actual(args, result);
   const ofLibrary = libraryCost(name)?.actual({ args, result, overload: overload?.id ?? "" });
-  return ofLibrary ?? standardCost(overload?.id ?? "", args);
+  return (ofLibrary ?? standardCost(overload?.id ?? "", args)) + (name === "format" ? costOfWriting(result) : 0);
 }
+
+const WRITTEN_FREE = 40_000;
+
+/** Upstream charges a format for its own length alone; what is written may be as long as the whole object, or as wide as it says. */
+function costOfWriting(written: Value): number { return typeof written === "string" ? Math.floor(Math.max(0, written.length - WRITTEN_FREE) * STRING_FACTOR) : 0; }
 
 function standardCost(overload: string, args: readonly Value[]): number {
   if (READS_FIRST.has(overload)) return Math.ceil(costSize(args[0]!) * STRING_FACTOR);

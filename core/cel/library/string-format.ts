@@ -178,8 +178,16 @@ function fixedPoint(value: Value, precision: number): string {
   const number = toDouble(value) as number;
   const [digitsMin, digitsMax] = [precision & 0xff, (precision << 16) >> 16];
   const [whole, fraction] = (unusual(number) ?? rounded(number, digitsMin, digitsMax)).split(".") as [string, string | undefined];
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  const grouped = inThousands(whole);
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}
+
+/** What is no number stays as it is. */
+function inThousands(whole: string): string {
+  const [, sign, digits] = /^(-?)(\d+)$/.exec(whole) ?? [];
+  if (sign === undefined || digits === undefined) return whole;
+  const first = digits.length % 3 || 3;
+  return `${sign}${[digits.slice(0, first), ...(digits.slice(first).match(/\d{3}/g) ?? [])].join(",")}`;
 }
 
 /** Upstream reads the precision as a width, of 16 bits: there are always six digits. */

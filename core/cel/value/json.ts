@@ -59,14 +59,14 @@ class JsonMapping extends Mapping {
   #names(): readonly string[] { return (this.#listed ??= Object.keys(this.json).filter((name) => this.json[name] !== undefined)); }
 }
 
-/** What was found in an object, as long as someone asks about it: maps know how many entries they have. */
+/** What was found in an object, as long as someone asks about it: maps know how many entries they have, and no text is read twice. */
 export class Inside {
   readonly #found = new Map<string, Value>();
   of(key: string, value: () => Value): Value {
     const known = this.#found.get(key);
     if (known !== undefined) return known;
     const found = value();
-    if (found instanceof Mapping) this.#found.set(key, found);
+    if (typeof found === "object" && found !== null && !(found instanceof List)) this.#found.set(key, found);
     return found;
   }
 }
