@@ -287,6 +287,7 @@ test.each([
   { name: "it was started on no network, and is on one of another family than its pods", own: undefined, change: { ...OFFLINE, addresses6: facts.addresses6, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was started on no network, and is on none", own: undefined, change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "its cable is in again, and its modem is the second way out", own: "eth1", ip: "192.168.1.5", change: {}, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "its other network is as good, and was there sooner", own: "eth0", change: { route4: facts.route4.replace("\t600\t", "\t100\t") }, to: undefined },
   { name: "its modem is there, too", own: "eth0", change: {}, to: undefined },
   { name: "there is no internet on its cable, and its modem is the first way out", own: "eth0", change: { route4: facts.route4.replace("\t100\t", "\t20100\t") }, to: undefined },
   { name: "its own network is no way out any more", own: "eth1", ip: "192.168.1.5", change: { route4: facts.route4.replace(/eth1.*\n/, "") }, to: undefined },
@@ -397,9 +398,10 @@ test.each([
   { name: "one thinks more of itself", routes: [["1", "00450003", "eth0"], ["1", "08450003", "wwan0"]], ip: "2001:db8:7::5" },
   { name: "they are alike", routes: [["1", "00450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
   { name: "one has the better metric", routes: [["1", "18450003", "wwan0"], ["2", "08450003", "eth0"]], ip: "2001:db8:7::5" },
+  { name: "one has no internet, and is NetworkManager's last resort", routes: [["258", "00000003", "wwan0"], ["4e84", "00000003", "eth0"]], ip: "2001:db8::5" },
 ])("of two routers a node goes by one as the kernel does: $name", ({ routes, ip }) => {
   const addresses6 = `${facts.addresses6}20010db8000700000000000000000005 04 40 00 00    wwan0\n`;
-  const route6 = routes.map(([metric, flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 0000040${metric} 00000001 00000000 ${flags}    ${name}\n`).join("");
+  const route6 = routes.map(([metric, flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
   expect(nodeAddresses([], { ...facts, addresses6, route6 }).ips).toEqual(["192.168.0.5", ip]);
 });
 

@@ -161,11 +161,14 @@ function isMore(found: NodeAddresses, own: NodeAddresses, families: readonly Fam
   return had.every((family) => has.includes(family)) && families.some((family) => has.includes(family) && !had.includes(family));
 }
 
-/** The first default route leads by it, the second, or a later one, by the node's own, and none of its families is lost. A node whose own has no such route any more stays: that may be about the internet alone. */
+/**
+ * The first default route leads by it, one of a larger metric by the node's own, and none of its families is lost. A node whose own has no such route any more stays: that may be about the internet
+ * alone. So does one whose networks are alike, as systemd's are: there the first is who came first.
+ */
 function isBetter(found: NodeAddresses, own: NodeAddresses, { route4 }: NetworkFacts): boolean {
-  const [best, ...others] = defaultRoutesV4(route4).map(([device]) => device);
+  const routes = defaultRoutesV4(route4), [best] = routes, ofOwn = routes.find(({ device }) => device === own.interfaceName);
   const has = familiesOf(found.ips), had = familiesOf(own.ips);
-  return own.family === undefined && best !== undefined && !PRIVATE.test(best) && best === found.interfaceName && best !== own.interfaceName && others.includes(own.interfaceName)
+  return own.family === undefined && best !== undefined && !PRIVATE.test(best.device) && best.device === found.interfaceName && ofOwn !== undefined && best.metric < ofOwn.metric
     && had.every((family) => has.includes(family)) && !found.ips.some((ip) => LINK_LOCAL.test(ip));
 }
 
@@ -236,16 +239,17 @@ function defaultInterfaceOfWindows(): string | undefined {
   }
 }
 
-function defaultInterfaceV4(text: string): string | undefined { return defaultRoutesV4(text)[0]?.[0]; }
+function defaultInterfaceV4(text: string): string | undefined { return defaultRoutesV4(text)[0]?.device; }
 
-/**
- * Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask …; the best first. Without internet on it NetworkManager has a network be the last resort: where this machine is found does not
- * depend on that.
- */
-function defaultRoutesV4(text: string): string[][] {
+/** Without internet on it NetworkManager has a network be the last resort: where this machine is found does not depend on that. */
+function withoutPenalty(metric: number): number { return metric >= NO_INTERNET_PENALTY ? metric - NO_INTERNET_PENALTY : metric; }
+
+interface DefaultRoute { readonly device: string; readonly metric: number }
+
+/** Columns: Iface Destination Gateway Flags RefCnt Use Metric Mask …; the best first. */
+function defaultRoutesV4(text: string): DefaultRoute[] {
   const routes = text.split("\n").slice(1).map((line) => line.split(/\s+/)).filter(([, destination, , , , , , mask]) => destination === "00000000" && mask === "00000000");
-  const metricOf = ([, , , , , , metric]: readonly string[]): number => { const is = Number(metric); return is >= NO_INTERNET_PENALTY ? is - NO_INTERNET_PENALTY : is; };
-  return routes.sort((a, b) => metricOf(a) - metricOf(b));
+  return routes.map(([device = "", , , , , , metric]) => ({ device, metric: withoutPenalty(Number(metric)) })).sort((a, b) => a.metric - b.metric);
 }
 
 /**
@@ -254,7 +258,7 @@ function defaultRoutesV4(text: string): string[][] {
  */
 function defaultInterfaceV6(text: string, ofV4: string | undefined): string | undefined {
   const routes = text.split("\n").map((line) => line.trim().split(/\s+/)).filter(([destination, length, , , , , , , , device]) => /^0{32}$/.test(destination ?? "") && length === "00" && device !== "lo");
-  const rank = ([, , , , , metric, , , flags, device]: readonly string[]): readonly number[] => [Number(`0x${metric}`), ROUTER_PREFERENCES.indexOf((Number(`0x${flags}`) >>> ROUTER_PREFERENCE_SHIFT) & 3), device === ofV4 ? 0 : 1];
+  const rank = ([, , , , , metric, , , flags, device]: readonly string[]): readonly number[] => [withoutPenalty(Number(`0x${metric}`)), ROUTER_PREFERENCES.indexOf((Number(`0x${flags}`) >>> ROUTER_PREFERENCE_SHIFT) & 3), device === ofV4 ? 0 : 1];
   return routes.map((route) => ({ rank: rank(route), device: route[9] })).sort((a, b) => a.rank.map((one, at) => one - b.rank[at]!).find((one) => one !== 0) ?? 0)[0]?.device;
 }
 

@@ -20,10 +20,10 @@ const PATH = "/dev/kmsg";
 const RECORD_BYTES_MAX = 8192;
 
 /** Undefined: this machine has none, or not for us. */
-export function kernelLog(): KernelLog | undefined {
+export function kernelLog(path = PATH): KernelLog | undefined {
   let fd: number;
   try {
-    fd = openSync(PATH, constants.O_RDONLY | constants.O_NONBLOCK);
+    fd = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch {
     return undefined; // in a container, or for nobody but its owner
   }
@@ -47,7 +47,12 @@ export function kernelLog(): KernelLog | undefined {
     return found;
   }
 
-  while (record()); // of before
+  try {
+    while (record()); // of before
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
   return { lines, close: () => closeSync(fd) };
 }
 

@@ -68,12 +68,14 @@ export function tableWatch({ netlink, clock, log }: { readonly netlink: () => Ne
 
   /** Once more for all that has changed meanwhile: who makes tables each second would have who looks for longer look for ever, and pods wait for that. */
   async function tell(look: () => Promise<void> | void, told: { isLooking: boolean; isLate: boolean }): Promise<void> {
-    told.isLate = told.isLooking;
+    told.isLate = true;
     if (told.isLooking) return;
     told.isLooking = true;
-    await look();
+    while (told.isLate && listeners.has(look)) {
+      told.isLate = false;
+      await look();
+    }
     told.isLooking = false;
-    if (told.isLate && listeners.has(look)) await tell(look, told);
   }
 
   return {

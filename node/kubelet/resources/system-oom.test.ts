@@ -1,7 +1,8 @@
+import { readdirSync } from "node:fs";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
-import { messageOf } from "../../os/kernel-log.ts";
+import { kernelLog, messageOf } from "../../os/kernel-log.ts";
 import { nodeReference } from "../node/node-reference.ts";
 import { oomReader, systemOom } from "./system-oom.ts";
 
@@ -33,4 +34,13 @@ test("it is an event of the node, also after the log could not be read for once;
   await systemOom({ ...deps, open: () => (opened++ === 0 ? fail("EIO") : { lines, close: () => void closed++ }) }).run(stop.signal, () => undefined);
   expect([told, opened, closed]).toEqual([["Node Warning SystemOOM: System OOM encountered, victim process: stress, pid: 4711"], 3, 2]);
   await systemOom({ ...deps, open: () => undefined }).run(stop.signal, () => undefined);
+});
+
+test.skipIf(process.platform !== "linux")("a kernel's log that can be opened and never read, as in a container that has something else there, costs no open file each time, and is told of once", async () => {
+  const stop = new AbortController(), told: string[] = [];
+  const open = (): number => readdirSync("/proc/self/fd").length, before = open();
+  const clock = { ...systemClock, every: async function* () { for (let i = 0; i < 20; i++) yield await Bun.sleep(1); } };
+  const log = { ...silentLog, error: (message: string) => void told.push(message), warn: (message: string) => void told.push(message) };
+  await systemOom({ events: {} as never, node: nodeReference("n1"), log, clock, open: () => kernelLog("/proc") }).run(stop.signal, () => undefined);
+  expect([open() - before, told.length]).toEqual([0, 1]);
 });

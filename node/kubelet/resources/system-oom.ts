@@ -9,6 +9,7 @@ import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import { trouble } from "../../../core/observe/trouble.ts";
 import { type KernelLog, kernelLog } from "../../os/kernel-log.ts";
 
 const LOOK_MS = 10_000;
@@ -20,15 +21,16 @@ export function systemOom({ events, node, clock, log, open = kernelLog }: Deps):
     name: "system-oom",
     async run(signal, ready) {
       let kernel: KernelLog | undefined;
-      const victimIn = oomReader();
+      const victimIn = oomReader(), unread = trouble("the kernel's log cannot be read: that memory runs out is not told until it can", { log, clock });
       /** False: this machine has none. */
       const look = (): boolean => {
         try {
           kernel ??= open();
           for (const victim of kernel?.lines().flatMap((line) => victimIn(line) ?? []) ?? []) events.event(node, "Warning", "SystemOOM", `System OOM encountered, victim process: ${victim.name}, pid: ${victim.pid}`);
+          unread.over();
           return kernel !== undefined;
         } catch (error) {
-          log.warn("the kernel's log cannot be read, another try soon: that memory runs out meanwhile is not told", { error });
+          unread.tell(error);
           kernel?.close();
           kernel = undefined;
           return true;
