@@ -31,6 +31,21 @@ test("of what all objects of a kind have the names take little: they share them"
   expect(next.memory).toBeLessThanOrEqual(first.memory);
 });
 
+test("names that are used stay usual, whatever others were met first, or come by the thousand", () => {
+  const words = (prefix: string, n: number): object => Object.fromEntries(Array.from({ length: n }, (_, i) => [`${prefix}-${i}`, { type: "string" }]));
+  const podLike = (): Value => ({ kind: "Podlike", metadata: { uid: "1" }, status: Object.fromEntries(Array.from({ length: 40 }, (_, i) => [`status${i}`, { state: i }])) });
+  const memory = (value: Value): number => freezeJson(value, { arrays: false }).memory;
+  for (let i = 0; i < 20; i++) memory({ spec: words(`field-${i}`, 500) }); // definitions of other kinds
+  memory(podLike());
+  const usual = memory(podLike());
+  expect(usual).toBeLessThan(ROW + 85 * 120);
+  memory({ data: words("key", 35_000) });
+  expect(memory(podLike())).toBe(usual);
+});
+
+/** What each row takes, whatever is in it. */
+const ROW = 1200;
+
 test.each<[string, Value, number, number]>([
   ["text", { data: { a: "x".repeat(100_000) } }, 0, 2],
   ["text whose characters are two bytes", { data: { a: "\u4e16".repeat(100_000) } }, 4, 6],

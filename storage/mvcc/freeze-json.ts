@@ -8,6 +8,7 @@
  * Integers that a number would round are bigints of 64 bits. What is no JSON at all (dates, functions, infinities) is a bug of the caller and throws.
  */
 import type { Value } from "../store.ts";
+import { UsualNames } from "./usual-names.ts";
 
 /**
  * How large parts of values are that were frozen before: a version has most of its parts from the one before, and pods of one template have one spec. Only the members of a value are
@@ -26,7 +27,7 @@ export interface FrozenJson {
 
 export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean }): FrozenJson {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("store: a value is a JSON object");
-  let size = 0, memory = ROW_MEMORY;
+  let size = 0, memory = ROW_MEMORY, newNames = 0;
 
   function freeze(from: unknown): unknown {
     switch (typeof from) {
@@ -86,6 +87,13 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
     return Object.freeze(copy ? Object.fromEntries(copy) : from); // fromEntries makes own members, also of __proto__
   }
 
+  function memberMemory(name: string, members: number): number {
+    const isLarge = members > MEMBERS_SHARED_MAX;
+    if (usual.has(name)) return isLarge ? MEMBER_MEMORY.table : MEMBER_MEMORY.shared;
+    if (newNames++ < USUAL_OF_ONE_MAX) usual.add(name);
+    return name.length + (isLarge ? MEMBER_MEMORY.newTable : MEMBER_MEMORY.newShared);
+  }
+
   function frozenMember(from: unknown): unknown {
     const known = typeof from === "object" && from !== null && !arrays ? SIZES.get(from) : undefined;
     if (known !== undefined) {
@@ -112,17 +120,9 @@ const TEXT_MEMORY = 80;
 const MEMBERS_SHARED_MAX = 64;
 const MEMBER_MEMORY = { shared: 16, table: 64, newShared: 256, newTable: 128 };
 
-/** Members' names that were seen first, as all those of the API's own kinds: their texts, and tables of those who have them, are shared. */
-const USUAL = new Set<string>();
-const USUAL_MAX = 4096;
-const USUAL_LENGTH_MAX = 64;
-
-function memberMemory(name: string, members: number): number {
-  const isLarge = members > MEMBERS_SHARED_MAX;
-  if (USUAL.has(name)) return isLarge ? MEMBER_MEMORY.table : MEMBER_MEMORY.shared;
-  if (USUAL.size < USUAL_MAX && name.length <= USUAL_LENGTH_MAX) USUAL.add(name);
-  return name.length + (isLarge ? MEMBER_MEMORY.newTable : MEMBER_MEMORY.newShared);
-}
+const usual = new UsualNames();
+/** Of one value so many become usual: a pod has some 300 of its kind, and somebody's keys, however many, do not push those out. */
+const USUAL_OF_ONE_MAX = 512;
 
 /** Of shorter ones it is the same whichever characters they have. */
 const WIDE_LENGTH_MIN = 16;

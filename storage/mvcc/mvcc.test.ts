@@ -440,9 +440,25 @@ test("where nothing that there is may grow any more, what is urgent may, a littl
   await before.close();
 
   const { store } = await watched({ disk, bytesMax: 1_000, urgent: (key) => key === "/urgent" });
-  expect((await failure(store.put("/plain", { text: `${text}.` }, plain))).code).toBe("full");
+  const grown = await store.put("/plain", { text: `${text}${"x".repeat(124)}` }, plain);
+  expect((await failure(store.put("/plain", { text: `${text}${"x".repeat(126)}` }, grown))).code).toBe("full");
   expect((await failure(store.put("/urgent", { text: `${text}${text}` }, urgent))).code).toBe("full");
   await store.put("/urgent", { text: `${text} is to go` }, urgent);
+});
+
+test("a store that is found with more than all may take, as after an upgrade that counts otherwise, takes none, and goes on: what there is is written anew, grows a little, and goes", async () => {
+  const disk = new MemoryDisk(), text = "x".repeat(1_000);
+  const { store: before } = await watched({ disk });
+  const [pod, lease, other] = [await before.put("/pod", { text }, 0), await before.put("/lease", { text }, 0), await before.put("/other", { text }, 0)];
+  await before.close();
+
+  const { store } = await watched({ disk, bytesMax: 1_600 });
+  await store.put("/lease", { text: text.replace("x", "y") }, lease);
+  await store.put("/pod", { text: `${text}, and was started again` }, pod);
+  expect((await failure(store.put("/new", {}, 0))).code).toBe("full");
+  await store.delete("/other", other);
+  await store.delete("/lease", (await store.get("/lease"))!.revision);
+  await store.put("/new", {}, 0);
 });
 
 test("a write that met another one of its group is refused with it if the disk fails", async () => {

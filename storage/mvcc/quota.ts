@@ -27,11 +27,11 @@ export class Quota {
   readonly #most: Readonly<Record<"create" | "overwrite" | "urgent", number>>;
   #exceeded: StoreError | undefined;
 
-  /** `bytes`: what was there when the store was opened, which may be more than all may take. */
+  /** `bytes`: what was there when the store was opened, which may be more than all may take, as where memory was more or was counted otherwise: it goes on, and has the same to grow. */
   constructor(bytesMax: number, bytes: number) {
-    const overwrite = bytesMax * (1 + OVERWRITE_SHARE);
+    const more = bytesMax * OVERWRITE_SHARE, overwrite = Math.max(bytesMax, bytes) + more;
     this.#bytesMax = bytesMax;
-    this.#most = { create: bytesMax, overwrite, urgent: Math.max(overwrite, bytes) + bytesMax * OVERWRITE_SHARE };
+    this.#most = { create: bytesMax, overwrite, urgent: overwrite + more };
   }
 
   /** Why a row cannot be `growth` larger, where all of them have `bytes`. */
