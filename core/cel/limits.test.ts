@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { DYN, INT, listOf } from "./check/type.ts";
 import { compile, evaluate } from "./compile.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
@@ -127,4 +127,13 @@ test("what a format writes costs, too, and a text is read once", () => {
   }
   const span = valueOf({ d: "1 day" }, { type: "object", properties: { d: { type: "string", format: "duration" } } }) as Mapping;
   expect(span.find("d")).toBe(span.find("d"));
+});
+
+test("the hour in a zone is told without a formatter of dates, which would be made for each time and zone", () => {
+  const compiled = compile("['Europe/Berlin', 'Asia/Kolkata', 'Nowhere/Land'].map(zone, lists.range(3).exists(i, timestamp(i * 10000000).getHours(zone) >= 0)).size()", environment);
+  if (compiled.problem !== undefined) throw new Error(compiled.problem);
+  const made = vi.spyOn(Intl, "DateTimeFormat");
+  expect(evaluate(compiled, {}, { costLimit: 1_000_000 }).value).toEqual({ message: "unknown time zone Nowhere/Land" });
+  expect(made).not.toHaveBeenCalled();
+  made.mockRestore();
 });

@@ -8,6 +8,13 @@
  */
 import { Duration, EvalError, Timestamp } from "./value.ts";
 
+interface ZonedTime { readonly timeZoneId: string; readonly offsetNanoseconds: number }
+/** What is used of ECMAScript's own, which TypeScript does not know yet. */
+declare const Temporal: {
+  readonly Instant: { fromEpochMilliseconds(ms: number): { toZonedDateTimeISO(zone: string): ZonedTime } };
+  readonly Now: { timeZoneId(): string };
+};
+
 const SECOND = 1_000_000_000n;
 const [SECONDS_MIN, SECONDS_MAX] = [-62_135_596_800n, 253_402_300_799n];
 const [INT_MIN, INT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
@@ -90,26 +97,20 @@ function zoneOffset(zone: string, nanos: bigint): number {
     const [hours, minutes] = [atoi(zone.slice(0, colon)), atoi(zone.slice(colon + 1))];
     return (zone.startsWith("-") ? hours * 60 - minutes : hours * 60 + minutes) * 60;
   }
-  const seconds = Number(secondsOf(nanos));
-  const parts = Object.fromEntries(zoneFormat(zone).formatToParts(new Date(seconds * 1000)).map(({ type, value }) => [type, value]));
-  const year = parts["era"] === "BC" ? 1 - Number(parts["year"]) : Number(parts["year"]);
-  const local = new Date(0);
-  local.setUTCFullYear(year, Number(parts["month"]) - 1, Number(parts["day"]));
-  local.setUTCHours(Number(parts["hour"]), Number(parts["minute"]), Number(parts["second"]));
-  return local.getTime() / 1000 - seconds;
+  if (/^[/\\]|\.\./.test(zone)) throw new Error("time: invalid location name");
+  return namedOffset(zone === "Local" ? Temporal.Now.timeZoneId() : zone, Number(secondsOf(nanos)));
 }
 
-function zoneFormat(zone: string): Intl.DateTimeFormat {
-  if (/^[/\\]|\.\./.test(zone)) throw new Error("time: invalid location name");
-  let format: Intl.DateTimeFormat;
+/** A formatter of dates takes a hundred times as long to make, and a loop may ask of another zone each time. */
+function namedOffset(zone: string, seconds: number): number {
+  let at: ZonedTime;
   try {
-    format = new Intl.DateTimeFormat("en-US", { ...(zone !== "Local" && { timeZone: zone }), hourCycle: "h23", era: "short", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" });
+    at = Temporal.Instant.fromEpochMilliseconds(seconds * 1000).toZonedDateTimeISO(zone);
   } catch (error) {
     throw new Error(`unknown time zone ${zone}`, { cause: error });
   }
-  const { timeZone } = format.resolvedOptions();
-  if (timeZone !== zone && timeZone.toLowerCase() === zone.toLowerCase()) throw new Error(`unknown time zone ${zone}`); // small and large letters count
-  return format;
+  if (at.timeZoneId !== zone) throw new Error(`unknown time zone ${zone}`); // small and large letters count
+  return at.offsetNanoseconds / 1e9;
 }
 
 function atoi(text: string): number {
