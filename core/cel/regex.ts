@@ -61,14 +61,17 @@ function compile(source: string): RE2JS {
   try {
     return RE2JS.compile(source);
   } catch (error) {
-    const message = errorText(error);
-    if (message.includes("duplicate capture group name")) return compile(withoutNames(source));
+    const message = errorText(error), nameless = message.startsWith(DUPLICATE) ? withoutNames(source) : source;
+    if (nameless !== source) return compile(nameless);
     throw new RegexError(message.endsWith("trailing backslash at end of expression") ? `${message}: \`\`` : message, { cause: error });
   }
 }
 
-/** What stands for itself, then the name of a group. */
-const NAMES = /(\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*\])|\(\?P?<\w+>/g;
+/** What is wrong only here: behind it, as behind anything that is wrong, stands a piece of the pattern. */
+const DUPLICATE = "error parsing regexp: duplicate capture group name";
+
+/** What stands for itself, to the end where it has none, then the name of a group. */
+const NAMES = /(\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*(?:\]|$))|\(\?P?<\w+>/g;
 
 /** Go lets two groups have one name; nobody here asks for groups by name. */
 function withoutNames(source: string): string { return source.replace(NAMES, (_, literal: string | undefined) => literal ?? "("); }

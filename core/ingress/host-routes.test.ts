@@ -46,3 +46,12 @@ test("of ten thousand routes of a host those alone are looked at whose path a re
   looks = 0;
   expect([table.find(asked("/p77/x", "GET", undefined))?.source, table.find(asked("/none", "GET", undefined)), looks <= 4]).toEqual(["77", undefined, true]);
 });
+
+test("a path of nothing but slashes is not copied for each of them", () => {
+  let copied = 0;
+  class Path extends String { override slice(start?: number, end?: number): string { copied += (end ?? this.length) - (start ?? 0); return super.slice(start, end); } }
+  const table = routeTable(["/", `/${"x".repeat(50_000)}`].map((value): Route => ({ host: "a", labels: "one", match: { path: { type: "Prefix", value } }, fallback: false, action: { type: "fail", status: 500 }, source: value, age: "" })));
+  const path = new Path("/".repeat(10_000)) as unknown as string;
+  expect(table.find(asked(path, "GET", undefined))?.source).toBe("/");
+  expect(copied).toBeLessThan(20_000);
+});

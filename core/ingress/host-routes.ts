@@ -38,7 +38,7 @@ export function hostRoutes<R extends { readonly match: RouteMatch }>(routes: rea
     if (place) place.routes.push(route);
     else places.set(key, { routes: [route] });
   }
-  const prefixMax = [...prefix.keys()].reduce((most, { length }) => Math.max(most, length), 0);
+  const prefixLengths = new Set([...prefix.keys()].map(({ length }) => length)), prefixMax = prefixLengths.values().reduce((most, length) => Math.max(most, length), 0);
   return (request) => {
     const { path } = request;
     let best: R | undefined;
@@ -48,8 +48,9 @@ export function hostRoutes<R extends { readonly match: RouteMatch }>(routes: rea
     };
     look(exact.get(path));
     look(methods.get(path.slice(path.indexOf("/", 1) + 1)));
-    if (path.length <= prefixMax) look(prefix.get(path));
-    for (let end = path.lastIndexOf("/", prefixMax); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) look(prefix.get(path.slice(0, end))); // element by element; a slash at the end of the prefix changes nothing
+    const lookUnder = (end: number): void => { if (prefixLengths.has(end)) look(prefix.get(path.slice(0, end))); }; // a path may be nothing but slashes: each piece of it takes as long as it is
+    if (path.length <= prefixMax) lookUnder(path.length);
+    for (let end = path.lastIndexOf("/", prefixMax); end >= 0; end = end === 0 ? -1 : path.lastIndexOf("/", end - 1)) lookUnder(end); // element by element; a slash at the end of the prefix changes nothing
     return best;
   };
 }
