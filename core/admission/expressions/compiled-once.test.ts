@@ -12,6 +12,7 @@ test("of many that are compiled when a write first asks for them others have the
     compiled++;
     upMs += 50;
     worked[others] = (worked[others] ?? 0) + 1;
+    yield;
     return of.name;
   }, { uptimeMs: () => upMs });
   const all = Array.from({ length: 20 }, (_, i) => ({ name: `p${i}` }));
