@@ -7,6 +7,7 @@ import { SchedulingExplainer } from "./explainer.ts";
 import { placedPod } from "./node-info.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
+import { GroupTrials } from "./pod-group-trials.ts";
 
 const names = Array.from({ length: 20 }, (_, i) => `n${i}`);
 const using = pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "c" }] });
@@ -47,4 +48,20 @@ test("a search is begun again until all is known of the devices, and then told",
   expect(begun).toBeGreaterThan(1);
   expect(begun).toBeLessThan(names.length);
   expect(pauses).toBeGreaterThanOrEqual(begun - 1);
+});
+
+test("so it is for a pod of a group", async () => {
+  const { cluster, clock } = slowly();
+  const tried = { attempt: { key: "default/p" }, candidate: placedPod(using), profile: { ...DEFAULT_PROFILE, placements: undefined }, startMs: 0, signal: new AbortController().signal };
+  let begun = 0;
+  const trials = new GroupTrials({
+    parts: { extenders: [], cluster, deps: { clock } }, rooms: undefined, binder: undefined, groups: undefined,
+    place: () => {
+      begun++;
+      return place(tried.candidate, cluster, DEFAULT_PROFILE, { random: first, start: { next: 0 } });
+    },
+  } as never);
+  const { found } = await trials.run("default/g" as never, [tried as never], { within: undefined, findsRoom: false });
+  expect(found).toMatchObject([{ finding: { type: "rejected" }, failure: { message: "0/20 nodes are available: 20 cannot allocate all claims." } }]);
+  expect(begun).toBeGreaterThan(1);
 });
