@@ -8,7 +8,6 @@
  */
 import type { Variable } from "../../api/gen/admissionregistration.v1.ts";
 import { DYN, type Type } from "../check/type.ts";
-import type { Pausing } from "../../lifecycle/breather.ts";
 import { compile } from "../compile.ts";
 import { kubernetesEnvironment } from "../kubernetes.ts";
 import { AUTHORIZER_TYPE } from "../library/authz.ts";
@@ -22,7 +21,8 @@ export interface Typed {
   readonly variables: readonly Variable[];
 }
 
-export function* typeChecker({ object, params, variables }: Typed): Pausing<(expression: string) => string | undefined> {
+/** Others may have their turn after each variable. */
+export function* typeChecker({ object, params, variables }: Typed): Generator<undefined, (expression: string) => string | undefined> {
   const types = new Map<string, Type>();
   const environment = kubernetesEnvironment().with({
     variables: {
