@@ -137,3 +137,17 @@ test("the hour in a zone is told without a formatter of dates, which would be ma
   expect(made).not.toHaveBeenCalled();
   made.mockRestore();
 });
+
+test.each(["a", "🎉"])("a long text is not read for nothing as often as a loop goes round: of %s", (letter) => {
+  const compiled = (text: string) => {
+    const found = compile(text, environment);
+    if (found.problem !== undefined) throw new Error(found.problem);
+    return (x: object) => evaluate(found, { x: fromJson(x) }, { costLimit: 1_000_000 });
+  };
+  const long = { a: letter.repeat(500_000), m: { b: 1 } };
+  for (const text of ["x.a.size() == 500000", `x.a.charAt(400000) == '${letter}'`, `x.a.substring(499999) == '${letter}'`, "!(x.a in x.m)", "!(x.a in ['b'])", "{x.a: 1}.size() == 1", "!x.m[?x.a].hasValue()"]) {
+    expect(compiled(text)(long)).toMatchObject({ value: true, exceeded: false });
+    expect(compiled(`lists.range(1000).all(i, ${text})`)(long)).toMatchObject({ exceeded: true });
+  }
+  expect(compiled(`lists.range(1000).all(i, x.a.size() == 800)`)({ a: letter.repeat(800) })).toMatchObject({ value: true, exceeded: false });
+});

@@ -43,6 +43,16 @@ export async function inPieces<T>(work: Pausing<T>, breathe: Breathe): Promise<T
   }
 }
 
+/** What becomes of each of them, with a pause after it. */
+export function* each<S, T>(all: Iterable<S>, of: (one: S) => T): Pausing<T[]> {
+  const made: T[] = [];
+  for (const one of all) {
+    made.push(of(one));
+    yield;
+  }
+  return made;
+}
+
 /** For who cannot wait. */
 export function atOnce<T>(work: Pausing<T>): T {
   for (;;) {

@@ -10,6 +10,7 @@ import { errorText } from "../api/meta/error-text.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
+import { Unfinished } from "./devices/plan.ts";
 import { Evaluation } from "./evaluation.ts";
 import { type LiveNode, placedPod } from "./node-info.ts";
 import { explain, type NoPlacement, reasonsOf, scoresOf } from "./place.ts";
@@ -60,6 +61,8 @@ export interface NodeExplanation {
 }
 
 interface World {
+  /** The pod as it would be placed anew, if something has been found out about it before. */
+  readonly candidate?: Candidate | undefined;
   /** In which the pod has no node. */
   readonly cluster: Cluster;
   /** undefined: the pod is somebody else's to place. */
@@ -69,14 +72,16 @@ interface World {
   readonly group?: GroupStanding | undefined;
 }
 
-export function explainScheduling(pod: Readonly<Pod>, { cluster, profile, budgets, standing, group }: World): SchedulingExplanation {
+export function placedAnew(pod: Readonly<Pod>): Candidate { return placedPod({ ...pod, spec: { ...pod.spec, nodeName: undefined } } as unknown as Pod); }
+
+/** Throws Unfinished where the candidate's plan of devices may pause. */
+export function explainScheduling(pod: Readonly<Pod>, { candidate = placedAnew(pod), cluster, profile, budgets, standing, group }: World): SchedulingExplanation {
   const { metadata: { name, namespace = "", uid }, spec, status } = pod;
   const head = {
     kind: "SchedulingExplanation" as const, pod: { namespace, name, uid }, schedulerName: spec.schedulerName || "default-scheduler",
     ...(spec.nodeName ? { nodeName: spec.nodeName } : {}), ...(status?.nominatedNodeName ? { nominatedNodeName: status.nominatedNodeName } : {}), ...(standing ? { queue: standing } : {}), ...(group ? { group } : {}),
   };
   if (!profile) return { ...head, state: "OtherScheduler", message: `no profile has the scheduler name ${JSON.stringify(head.schedulerName)}: another scheduler places this pod`, candidates: [], filters: [], nodes: [] };
-  const candidate = placedPod({ ...pod, spec: { ...spec, nodeName: undefined } } as unknown as Pod);
   const run = dryRun(candidate, cluster, profile);
   const preemption = run.candidates.length > 0 || !run.failure ? undefined : profile.preemptsForGroups && group ? { message: "others go for its group as a whole" }
     : wouldPreempt(candidate, run.failure, { cluster, budgets, enough: profile.preemption });
@@ -126,6 +131,7 @@ function rejectionsOf(evaluation: Evaluation, node: LiveNode): readonly NodeReje
   try {
     return evaluation.rejections(node);
   } catch (error) {
+    if (error instanceof Unfinished) throw error;
     return [{ filter: "error", reasons: [errorText(error)], resolvable: false }];
   }
 }

@@ -6,10 +6,13 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { NODES, POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
+import { type Breathe, breathers } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { type Cluster, clusterOf, OWNER_RESOURCES, type Surroundings } from "./cluster.ts";
 import { deviceResources } from "./devices/claims.ts";
-import { explainScheduling, type SchedulingExplanation } from "./explain.ts";
+import { devicePlan } from "./devices/dynamic-resources.ts";
+import { DevicePlan, thoughtThrough } from "./devices/plan.ts";
+import { explainScheduling, placedAnew, type SchedulingExplanation } from "./explain.ts";
 import { DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import type { PodGroups } from "./pod-groups.ts";
 import type { Standing } from "./queue.ts";
@@ -29,11 +32,13 @@ export class SchedulingExplainer {
   readonly #informers: Informers;
   readonly #profiles: readonly Profile[];
   readonly #surroundings: Surroundings;
+  readonly #breathers: () => Breathe;
   #view: SchedulerView | undefined;
 
   constructor({ informers, profiles, clock, gates }: { readonly informers: Informers; readonly profiles: readonly Profile[]; readonly clock: Clock; readonly gates?: ReadonlySet<string> | undefined }) {
     this.#informers = informers;
     this.#profiles = profiles;
+    this.#breathers = breathers(clock);
     this.#surroundings = { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs(), gates };
   }
 
@@ -53,11 +58,20 @@ export class SchedulingExplainer {
     const pod = informers.of(PODS).get(objectKey(namespace, name));
     if (!pod) return undefined;
     const snapshot = view ? view.snapshot.copy(pod.metadata.uid) : this.#observed(pod);
-    return explainScheduling(pod, {
-      cluster: clusterOf(snapshot, informers, this.#surroundings, view?.cluster),
+    const cluster = clusterOf(snapshot, informers, this.#surroundings, view?.cluster);
+    const candidate = placedAnew(pod);
+    const explain = (): SchedulingExplanation => explainScheduling(pod, {
+      candidate, cluster,
       profile: this.#profiles.find(({ schedulerName }) => schedulerName === (pod.spec.schedulerName || DEFAULT_SCHEDULER)),
       budgets: [...informers.of(POD_DISRUPTION_BUDGETS).list()],
       standing: view?.standing(keyOf(pod)), group: view?.groups?.standing(pod),
+    });
+    const plan = devicePlan(candidate, cluster);
+    if (!(plan instanceof DevicePlan)) return explain();
+    const slices = this.#breathers();
+    return await thoughtThrough(plan, explain, () => {
+      signal.throwIfAborted();
+      return slices();
     });
   }
 

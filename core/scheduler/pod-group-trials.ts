@@ -2,9 +2,13 @@
  * How it would be for a group: each of its pods is looked at as any other pod and with those before it in place, and what was found for all of them is the verdict. Where they have to stay
  * together, in one placement after the other, of which the best is taken.
  */
+import type { Pod } from "../api/gen/core.v1.ts";
 import { errorText } from "../api/meta/error-text.ts";
 import { keyOf, type ObjectKey, splitKey } from "../api/meta/object-meta.ts";
+import { breather } from "../lifecycle/breather.ts";
 import type { Binder, Held } from "./binder.ts";
+import { devicePlan } from "./devices/dynamic-resources.ts";
+import { DevicePlan, thoughtThrough } from "./devices/plan.ts";
 import { type LiveNode, placedPod } from "./node-info.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { NoPlacement, Placement } from "./place.ts";
@@ -124,7 +128,7 @@ export class GroupTrials {
   /** Fills `found`, up to the first error. */
   #findAll(tries: readonly Tried[], look: Look, found: Found[]): void | Promise<void> {
     const { extenders } = this.#deps.parts;
-    if (tries.some(({ candidate: { pod } }) => extenders.some((extender) => extender.isInterestedIn(pod)))) return this.#findAllWithExtenders(tries, look, found);
+    if (tries.some(({ candidate: { pod } }) => usesClaims(pod) || extenders.some((extender) => extender.isInterestedIn(pod)))) return this.#findAllInTurns(tries, look, found);
     for (const tried of tries) {
       const one = this.#find(tried, look);
       found.push(one);
@@ -132,20 +136,41 @@ export class GroupTrials {
     }
   }
 
-  async #findAllWithExtenders(tries: readonly Tried[], look: Look, found: Found[]): Promise<void> {
+  async #findAllInTurns(tries: readonly Tried[], look: Look, found: Found[]): Promise<void> {
     const { parts: { extenders } } = this.#deps;
     for (const tried of tries) {
       if (tried.signal.aborted) return;
-      const one = extenders.some((extender) => extender.isInterestedIn(tried.candidate.pod)) ? await this.#findWithExtenders(tried, look) : this.#find(tried, look);
+      const one = extenders.some((extender) => extender.isInterestedIn(tried.candidate.pod)) ? await this.#findWithExtenders(tried, look) : usesClaims(tried.candidate.pod) ? await this.#findWithDevices(tried, look) : this.#find(tried, look);
       found.push(one);
       if (one.finding.type === "error") return;
     }
   }
 
-  #find(tried: Tried, { within, findsRoom }: Look): Found {
-    const { rooms, place } = this.#deps;
+  /** Which devices a pod could have may take seconds to find out. */
+  async #findWithDevices(tried: Tried, look: Look): Promise<Found> {
+    const { parts: { deps: { clock }, cluster }, place } = this.#deps;
+    const startMs = clock.uptimeMs();
+    let placed: () => Placement;
+    try {
+      const plan = devicePlan(tried.candidate, cluster);
+      if (!(plan instanceof DevicePlan)) return this.#find(tried, look);
+      const slices = breather(clock);
+      const placement = await thoughtThrough(plan, () => place(tried, look.within), () => {
+        tried.signal.throwIfAborted();
+        return slices();
+      });
+      plan.mayPause = false; // who looks for room cannot wait
+      placed = () => placement;
+    } catch (error) {
+      placed = () => { throw error; };
+    }
+    return { ...this.#find(tried, look, placed), tookMs: clock.uptimeMs() - startMs };
+  }
+
+  #find(tried: Tried, { within, findsRoom }: Look, placed = (): Placement => this.#deps.place(tried, within)): Found {
+    const { rooms } = this.#deps;
     return this.#timed(tried, () => {
-      const placement = place(tried, within);
+      const placement = placed();
       return placement.type === "node" ? this.#held(tried, placement.node) : this.#roomy(tried, placement, findsRoom ? rooms.find(tried, placement) : undefined);
     });
   }
@@ -206,3 +231,5 @@ export class GroupTrials {
 function anew(tried: Tried): Tried { return { ...tried, candidate: placedPod(tried.candidate.pod) }; }
 
 export function unheld({ held: _held, ...one }: Found): Found { return one; }
+
+function usesClaims({ spec }: Readonly<Pod>): boolean { return (spec.resourceClaims ?? []).length > 0; }

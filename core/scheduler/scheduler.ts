@@ -13,13 +13,13 @@
 import { errorText } from "../api/meta/error-text.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
-import { type Breathe, breathers, inPieces } from "../lifecycle/breather.ts";
+import { type Breathe, breathers } from "../lifecycle/breather.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
 import { Batch, signatureOf } from "./batch.ts";
 import { Binder } from "./binder.ts";
 import { devicePlan } from "./devices/dynamic-resources.ts";
-import { DevicePlan, Unfinished } from "./devices/plan.ts";
+import { DevicePlan, finish, thoughtThrough, Unfinished } from "./devices/plan.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { followCluster } from "./follow-cluster.ts";
 import { Kinds } from "./kinds.ts";
@@ -148,13 +148,9 @@ class Scheduler {
   async #thinkOn(tried: Tried, unfinished: Unfinished): Promise<void> {
     const { attempt, candidate: { pod }, startMs, signal } = tried;
     const { deps: { informers }, snapshot } = this.#parts;
-    const slices = this.#breathers();
-    const breathe: Breathe = () => {
-      signal.throwIfAborted();
-      return slices();
-    };
+    const breathe = this.#untilAborted(signal);
     for (let left: Unfinished | undefined = unfinished; left; ) {
-      await inPieces(left.rest, breathe);
+      await finish(left, breathe);
       const now = informers.of(PODS).get(attempt.key);
       if (now?.metadata.uid !== pod.metadata.uid || isDeleting(now) || !this.#parts.isWaiting(now) || snapshot.isAssumed(now)) return this.#decide(attempt, startMs, signal);
       left = undefined;
@@ -244,11 +240,27 @@ class Scheduler {
     return node !== undefined ? { type: "node", node } : found.type === "none" ? found : turnedDown(nowhere(cluster, { ...found, within }));
   }
 
+  async #searched(candidate: PlacedPod, signal: AbortSignal, work: () => Found | NoPlacement): Promise<Found | NoPlacement> {
+    const plan = devicePlan(candidate, this.#parts.cluster);
+    if (!(plan instanceof DevicePlan)) return work();
+    const found = await thoughtThrough(plan, work, this.#untilAborted(signal));
+    plan.mayPause = false; // who asks it from now on cannot wait
+    return found;
+  }
+
+  #untilAborted(signal: AbortSignal): Breathe {
+    const slices = this.#breathers();
+    return () => {
+      signal.throwIfAborted();
+      return slices();
+    };
+  }
+
   /** The node the pod was nominated to alone, if all take it; else whichever they leave. */
   async #searchWithExtenders({ candidate, profile, signal }: Tried, within: Within, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
     const { cluster, deps: { log } } = this.#parts;
     const compares = profile.scores.length > 0 || asked.extenders.some(({ filters, prioritizes }) => filters || prioritizes);
-    const looked = search(candidate, cluster, profile, { start: this.#start, within, compares, steps: this.#stepsOf(profile) });
+    const looked = await this.#searched(candidate, signal, () => search(candidate, cluster, profile, { start: this.#start, within, compares, steps: this.#stepsOf(profile) }));
     if (looked.type === "none") return { found: looked, feasible: [] };
     try {
       const feasible = await filterByExtenders(candidate.pod, looked.feasible, looked.rejections, asked);
@@ -257,7 +269,7 @@ class Scheduler {
       if (!looked.isNominee || signal.aborted) throw error;
       log.info("extenders could not be asked about the node a pod was nominated to, all are looked at", { pod: keyOf(candidate.pod), error });
     }
-    const found = search(candidate, cluster, profile, { start: this.#start, within, compares, nominee: false, steps: this.#stepsOf(profile) });
+    const found = await this.#searched(candidate, signal, () => search(candidate, cluster, profile, { start: this.#start, within, compares, nominee: false, steps: this.#stepsOf(profile) }));
     return { found, feasible: found.type === "none" ? [] : await filterByExtenders(candidate.pod, found.feasible, found.rejections, asked) };
   }
 }

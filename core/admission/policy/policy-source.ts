@@ -2,6 +2,7 @@
 import { forbidden } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Informer } from "../../client/informer.ts";
+import type { Pausing } from "../../lifecycle/breather.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { CompiledOnce } from "../expressions/compiled-once.ts";
 import type { AdmissionRequest } from "../plugin.ts";
@@ -29,7 +30,7 @@ export class PolicySource<P extends ApiObject, B extends Binding, C> {
   readonly #compiled: CompiledOnce<Readonly<P>, C>;
   #hooks: readonly PolicyHook<P, B, C>[] | undefined; // undefined: something has changed since
 
-  constructor({ policies, bindings, compile, clock }: { readonly policies: Informer<P>; readonly bindings: Informer<B>; compile(policy: Readonly<P>): C; readonly clock: Clock }) {
+  constructor({ policies, bindings, compile, clock }: { readonly policies: Informer<P>; readonly bindings: Informer<B>; compile(policy: Readonly<P>): Pausing<C>; readonly clock: Clock }) {
     this.#policies = policies;
     this.#bindings = bindings;
     this.#compiled = new CompiledOnce(compile, clock);

@@ -4,6 +4,7 @@ import { type LabelSelector, labelSelector } from "../../api/meta/label-selector
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { AdmissionScope, BOOLEAN, type Expression } from "../../cel/admission/expressions.ts";
 import type { Informer } from "../../client/informer.ts";
+import { each, type Pausing } from "../../lifecycle/breather.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { CompiledOnce } from "../expressions/compiled-once.ts";
 
@@ -46,7 +47,7 @@ function hooksOf({ metadata: { name: configuration }, webhooks = [] }: Readonly<
   });
 }
 
-function conditionsOf({ matchConditions = [] }: Webhook): readonly Expression[] {
+function* conditionsOf({ matchConditions = [] }: Webhook): Pausing<readonly Expression[]> {
   const scope = new AdmissionScope();
-  return matchConditions.map(({ expression = "" }) => scope.compile(expression, BOOLEAN));
+  return yield* each(matchConditions, ({ expression = "" }) => scope.compile(expression, BOOLEAN));
 }

@@ -1,7 +1,7 @@
 /**
  * What can be said of a policy's expressions when it is known what the objects are like. They are compiled once more, with those types in the place of dyn.
  *
- *   const problemOf = typeChecker({ object: declaredType(schema, { root: true, name: "Deployment" }), params, variables });
+ *   const problemOf = yield* typeChecker({ object: declaredType(schema, { root: true, name: "Deployment" }), params, variables });
  *   problemOf("object.spec.replica > 1")                     cel-go's text, or undefined
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/typechecking.go
@@ -21,7 +21,8 @@ export interface Typed {
   readonly variables: readonly Variable[];
 }
 
-export function typeChecker({ object, params, variables }: Typed): (expression: string) => string | undefined {
+/** Others may have their turn after each variable. */
+export function* typeChecker({ object, params, variables }: Typed): Generator<undefined, (expression: string) => string | undefined> {
   const types = new Map<string, Type>();
   const environment = kubernetesEnvironment().with({
     variables: {
@@ -32,6 +33,7 @@ export function typeChecker({ object, params, variables }: Typed): (expression: 
   for (const { name = "", expression = "" } of variables) {
     const compiled = compile(expression, environment);
     types.set(name, variableType(compiled.problem === undefined ? compiled.type : undefined));
+    yield;
   }
   return (expression) => {
     const compiled = compile(expression, environment);

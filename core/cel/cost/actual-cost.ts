@@ -18,8 +18,13 @@ const SEARCH_FREE = 200, SEARCH_FACTOR = 0.01;
 
 /** What is charged before a call. */
 export function costAhead(name: string, overload: Overload | undefined, args: readonly Value[]): number {
-  return (overload?.cost?.ahead ? overload.cost.actual(args, null) : 0) + costWithin(name, args) + costOfSearch(name, overload, args);
+  return (overload?.cost?.ahead ? overload.cost.actual(args, null) : 0) + costWithin(name, args) + costOfSearch(name, overload, args) + args.reduce<number>((sum, arg) => sum + costOfLength(arg), 0);
 }
+
+const LENGTH_FREE = 2000, LENGTH_FACTOR = 0.01;
+
+/** Upstream lets how long a text is be told, a letter of it be taken, and it be a key, for next to nothing, however long it is. A hundred of them are read for what an expression may cost. */
+export function costOfLength(value: Value): number { return typeof value === "string" ? Math.floor(Math.max(0, value.length - LENGTH_FREE) * LENGTH_FACTOR) : 0; }
 
 /** Upstream asks how many elements a list has, however large they are; of many that a few lists within lists make of themselves it would go through all, for nothing. */
 function costWithin(name: string, args: readonly Value[]): number {

@@ -53,16 +53,20 @@ function trim(text: string): string {
   return text.slice(start, end);
 }
 
-/** A text by its code points. Where each is one unit, as nearly always, nothing is made of it: who looks at one of them, and at the next, costs no more than he is charged. */
+/** A text by its code points. Nothing is made of it: who looks at one of them, and at the next, costs no more than he is charged. */
 interface Points { readonly length: number; slice(start: number, end?: number): string }
 
 function pointsOf(text: string): Points {
-  if (!SURROGATE.test(text)) return text;
-  const points = [...text];
-  return { length: points.length, slice: (start, end) => points.slice(start, end).join("") };
+  const length = countPoints(text);
+  if (length === text.length) return text;
+  return { length, slice: (start, end) => text.slice(unitsBefore(text, start), end === undefined ? undefined : unitsBefore(text, end)) };
 }
 
-const SURROGATE = /[\ud800-\udfff]/;
+function unitsBefore(text: string, point: number): number {
+  let at = 0;
+  for (let i = 0; i < point && at < text.length; i++) at += text.codePointAt(at)! > 0xffff ? 2 : 1;
+  return at;
+}
 
 function charAt(text: string, index: bigint): Value {
   const points = pointsOf(text), at = Number(index);

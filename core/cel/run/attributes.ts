@@ -9,6 +9,7 @@ import { EvalError, isError, isNumber, List, Mapping, noSuchOverload, Opaque, Op
 import { goTypeOf } from "../value/go-type.ts";
 import { fromJson } from "../value/json.ts";
 import { show } from "../value/show.ts";
+import { costOfLength } from "../cost/actual-cost.ts";
 import type { Scope } from "./scope.ts";
 import { evaluatorOf, type Attribute, type Qualifier, type Step } from "./step.ts";
 
@@ -64,6 +65,7 @@ function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): 
     if (isError(value)) return value;
     optional ||= asked;
     const found: Value = key(scope);
+    scope.meter.add(costOfLength(found));
     const selection = isError(found) ? found : !isKey(found) ? new EvalError(noKey(found)) : select(value, found, { test: test || optional });
     if (optional && isError(selection)) return selection;
     if (optional && (selection as Selection).absent) return test ? false : Optional.none;

@@ -8,7 +8,7 @@
 import type { Checked, Reference } from "../check/checker.ts";
 import { Type } from "../check/type.ts";
 import type { Environment, FunctionDeclaration, Implementation } from "../check/declarations.ts";
-import { actualCost, costAhead } from "../cost/actual-cost.ts";
+import { actualCost, costAhead, costOfLength } from "../cost/actual-cost.ts";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "../cost/factors.ts";
 import { RegexError } from "../regex.ts";
 import { OPERATORS, type Call, type Expr, type Literal } from "../syntax/expr.ts";
@@ -207,7 +207,11 @@ function built(parts: readonly Step[], build: (values: Iterable<Value>) => Value
   if (parts.every(({ kind }) => kind === "constant")) return computedOnce(() => build(parts.map((part) => (part as { readonly value: Value }).value)));
   const evaluators = parts.map(evaluatorOf);
   return computed((scope) => {
-    const value = build(evaluators.values().map((evaluate) => evaluate(scope)));
+    const value = build(evaluators.values().map((evaluate) => {
+      const part = evaluate(scope);
+      scope.meter.add(costOfLength(part));
+      return part;
+    }));
     scope.meter.add(cost);
     return value;
   });
@@ -253,6 +257,7 @@ function memberOf(step: Step, list: List): Step | undefined {
   return computed((scope) => {
     const value = evaluate(scope);
     if (isError(value)) return value;
+    scope.meter.add(costOfLength(value));
     return lookup.find(value) !== undefined || ((typeof value === "bigint" || value instanceof Uint) && lookup.find(Number(value instanceof Uint ? value.value : value)) !== undefined);
   });
 }

@@ -268,9 +268,10 @@ export function sizeOf(value: Value): number | undefined {
 }
 
 export function countPoints(text: string): number {
-  if (!/[\ud800-\udfff]/.test(text)) return text.length;
-  let count = 0;
-  for (const _ of text) count++;
+  const { length } = text;
+  if (Buffer.byteLength(text) === length) return length;
+  let count = length;
+  for (let i = 1; i < length; i++) if ((text.charCodeAt(i) & 0xfc00) === 0xdc00 && (text.charCodeAt(i - 1) & 0xfc00) === 0xd800) count--;
   return count;
 }
 

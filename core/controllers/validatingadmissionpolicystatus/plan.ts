@@ -9,6 +9,7 @@ import { child, index } from "../../api/meta/field-error.ts";
 import { formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
 import { typeChecker } from "../../cel/admission/type-check.ts";
 import { type DeclaredType, declaredType, type JsonSchema } from "../../cel/schema/declared-type.ts";
+import { each, type Pausing } from "../../lifecycle/breather.ts";
 
 export interface Kinds {
   /** Kinds under that name. */
@@ -23,23 +24,32 @@ const NAMES_MAX = 1_000;
 
 type Spec = Readonly<ValidatingAdmissionPolicy["spec"]>;
 
-export function expressionWarnings({ validations = [], variables = [], paramKind, matchConstraints }: Spec, kinds: Kinds): ExpressionWarning[] {
+/** Thousands of expressions are compiled for each of the kinds: others may have their turn between. */
+export function* expressionWarnings({ validations = [], variables = [], paramKind, matchConstraints }: Spec, kinds: Kinds): Pausing<ExpressionWarning[]> {
   const params = paramKind && (declaredOf(gvkOf({ apiVersion: paramKind.apiVersion ?? "", kind: paramKind.kind ?? "" }), kinds) ?? null);
-  const checkers = kindsOf(matchConstraints, kinds).flatMap((kind) => {
+  const checkers: Checker[] = [];
+  for (const kind of kindsOf(matchConstraints, kinds)) {
     const object = declaredOf(kind, kinds);
-    return object ? [{ kind, problemOf: typeChecker({ object, params, variables }) }] : [];
-  });
-  const warningsOf = (fieldRef: string, expression: string | undefined): ExpressionWarning[] => {
-    const found = checkers.flatMap(({ kind, problemOf }) => {
-      const problem = expression ? problemOf(expression) : undefined;
-      return problem === undefined ? [] : [`${formatGvk(kind)}: ${problem}\n`];
-    });
-    return found.length > 0 ? [{ fieldRef, warning: found.join("\n") }] : [];
-  };
-  return validations.flatMap(({ expression, messageExpression }, i) => {
+    if (object) checkers.push({ kind, problemOf: yield* typeChecker({ object, params, variables }) });
+  }
+  const warnings: ExpressionWarning[] = [];
+  for (const [i, { expression, messageExpression }] of validations.entries()) {
     const at = index("spec.validations", i);
-    return [...warningsOf(child(at, "expression"), expression), ...warningsOf(child(at, "messageExpression"), messageExpression)];
+    warnings.push(...(yield* warningsOf(child(at, "expression"), expression, checkers)), ...(yield* warningsOf(child(at, "messageExpression"), messageExpression, checkers)));
+  }
+  return warnings;
+}
+
+interface Checker { readonly kind: GroupVersionKind; readonly problemOf: (expression: string) => string | undefined }
+
+function* warningsOf(fieldRef: string, expression: string | undefined, checkers: readonly Checker[]): Pausing<ExpressionWarning[]> {
+  if (!expression) return [];
+  const problems = yield* each(checkers, ({ kind, problemOf }) => {
+    const problem = problemOf(expression);
+    return problem === undefined ? [] : [`${formatGvk(kind)}: ${problem}\n`];
   });
+  const found = problems.flat();
+  return found.length > 0 ? [{ fieldRef, warning: found.join("\n") }] : [];
 }
 
 function declaredOf(kind: GroupVersionKind, { schemaOf }: Kinds): DeclaredType | undefined {

@@ -1,6 +1,7 @@
 /** Type checks of policies: what is found does not hang on the order of rules, is of no more kinds than there is time for, and names an expression that is there. */
 import { expect, test } from "vitest";
 import { seededRandom } from "../../../test/simulator/seeded.ts";
+import { atOnce } from "../../lifecycle/breather.ts";
 import { expressionWarnings, type Kinds } from "./plan.ts";
 
 /** Of every resource, the kind of that name, with one field: it is a number for resources of an even number, else text. */
@@ -17,7 +18,7 @@ test("warnings are of the kinds that rules name, at most ten, whatever the order
     const rule = () => ({ apiGroups: random.integer(0, 6) === 0 ? ["*"] : groups(), apiVersions: random.pick([["v1"], ["v1", "v2"], ["*"]]), resources: Array.from({ length: random.integer(1, 4) }, () => random.pick(["r1", "r2", "r3", "r4", "r1/status", "*", "unknown"])), operations: ["CREATE"] });
     const resourceRules = Array.from({ length: random.integer(0, 3) }, rule);
     const validations = Array.from({ length: random.integer(1, 4) }, () => ({ expression: random.pick(["true", "object.spec.size > 1", "object.spec.size == 'a'", "object.nope"]), ...random.pick([{}, { messageExpression: "object.spec.size" }, { messageExpression: "'fine'" }]) }));
-    const warnings = (rules: readonly object[]) => expressionWarnings({ matchConstraints: { resourceRules: rules }, validations } as never, kinds);
+    const warnings = (rules: readonly object[]) => atOnce(expressionWarnings({ matchConstraints: { resourceRules: rules }, validations } as never, kinds));
     const found = warnings(resourceRules);
 
     const named = resourceRules.filter(({ apiGroups, apiVersions }) => ![...apiGroups, ...apiVersions].includes("*"))
@@ -42,6 +43,16 @@ test("three lists of thousands of names are billions of resources: not all of th
   let asked = 0;
   const many = Array.from({ length: 10_000 }, (_, i) => `x${i}`);
   const resourceRules = [{ apiGroups: many, apiVersions: many, resources: many, operations: ["CREATE"] }];
-  expressionWarnings({ matchConstraints: { resourceRules }, validations: [{ expression: "true" }] } as never, { ...kinds, of: () => { asked++; return []; } });
+  atOnce(expressionWarnings({ matchConstraints: { resourceRules }, validations: [{ expression: "true" }] } as never, { ...kinds, of: () => { asked++; return []; } }));
   expect(asked).toBe(1_000);
+});
+
+test("others may have their turn after each expression, of each kind", () => {
+  const validations = Array.from({ length: 20 }, () => ({ expression: "object.metadata.name == ''", messageExpression: "'x'" }));
+  const work = expressionWarnings({ matchConstraints: { resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], resources: ["a", "b"] }] }, validations, variables: [{ name: "v", expression: "1" }] } as never, {
+    of: (group, version, resource) => [{ group, version, kind: resource.toUpperCase() }], schemaOf: () => ({ type: "object", properties: { metadata: { type: "object", properties: { name: { type: "string" } } } } }),
+  });
+  let pauses = 0;
+  while (!work.next().done) pauses++;
+  expect(pauses).toBe(2 * (1 + 20 * 2));
 });

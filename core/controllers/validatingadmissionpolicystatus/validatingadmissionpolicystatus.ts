@@ -11,14 +11,16 @@ import { builtInFacts } from "../../api/schema/facts.ts";
 import { builtInResources } from "../../api/schema/resources.ts";
 import { builtInSchema } from "../../cel/schema/built-in-schema.ts";
 import { CUSTOM_RESOURCE_DEFINITIONS, VALIDATING_ADMISSION_POLICIES } from "../../client/resources.ts";
+import { breather, inPieces } from "../../lifecycle/breather.ts";
 import { type Controller, itself } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { expressionWarnings, type Kinds } from "./plan.ts";
 
-export function validatingAdmissionPolicyStatusController({ client, informers }: Pick<ControllerDeps, "client" | "informers">): Controller {
+export function validatingAdmissionPolicyStatusController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
   const policies = informers.of(VALIDATING_ADMISSION_POLICIES);
   const definitions = informers.of(CUSTOM_RESOURCE_DEFINITIONS);
   const policyClient = client.resource(VALIDATING_ADMISSION_POLICIES);
+  const breathe = breather(clock);
   const kinds = kindsIn(() => definitions.list());
   return {
     name: "validatingadmissionpolicy-status",
@@ -30,7 +32,7 @@ export function validatingAdmissionPolicyStatusController({ client, informers }:
       if (!policy) return;
       const { generation = 0, name } = policy.metadata;
       if (generation <= (policy.status?.observedGeneration ?? 0)) return;
-      const warnings = expressionWarnings(policy.spec, kinds);
+      const warnings = await inPieces(expressionWarnings(policy.spec, kinds), breathe);
       const status = { observedGeneration: generation, typeChecking: warnings.length > 0 ? { expressionWarnings: warnings } : {} };
       const draft = { apiVersion: policy.apiVersion, kind: policy.kind, metadata: { name }, status } as unknown as NewObject<ValidatingAdmissionPolicy>;
       await policies.caughtUp([await policyClient.apply(draft, { fieldManager: "validatingadmissionpolicy-status", force: true, subresource: "status", signal })], signal);

@@ -15,7 +15,7 @@ import { semanticEqual } from "../core/checks/equal.ts";
 import { problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
-import { scopeOf, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
+import { foreseePolicy, type PolicyScope, policyScope, validateAuditAnnotations, validateMutation, validateParamRef, validatePolicy, validateValidation } from "./expressions.ts";
 import { defaultMatchResources, REINVOCATION_POLICIES, validateMatchResources, validateMutatedOperations } from "./rules.ts";
 import { staticNameWarnings } from "./static-names.ts";
 import { repeats } from "../../api/meta/linear.ts";
@@ -29,19 +29,8 @@ export const validatingAdmissionPolicies = defineResource<ValidatingAdmissionPol
   anyFinalizer: true,
   ...GROUP, kind: "ValidatingAdmissionPolicy", plural: "validatingadmissionpolicies",
   defaults: ({ spec }) => defaultPolicy(spec),
-  *validate({ metadata, spec }, old) {
-    const scope = scopeOf(spec, { mutates: false });
-    yield* validatePolicy("spec", spec, { scope, mutates: false, ignoreConditions: hasSameConditions(spec, old?.spec) });
-    const { validations = [], auditAnnotations = [] } = spec;
-    if (validations.length + auditAnnotations.length === 0) {
-      yield required("spec.validations", ONE_AT_LEAST);
-      yield required("spec.auditAnnotations", ONE_AT_LEAST);
-    }
-    for (const [i, validation] of validations.entries()) yield* validateValidation(index("spec.validations", i), validation, scope);
-    if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX)
-      yield invalid("spec.auditAnnotations", auditAnnotations.map((one) => internalForm("io.k8s.api.admissionregistration.v1.AuditAnnotation", one)), `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
-    yield* validateAuditAnnotations("spec.auditAnnotations", auditAnnotations, { policyName: metadata.name, scope });
-  },
+  foresee: (policy, old, context) => foreseePolicy(policy.spec, context, { mutates: false, check: (scope) => validateValidating(policy, old, scope) }),
+  validate: (policy, old, context) => validateValidating(policy, old, policyScope(policy.spec, context, { mutates: false })),
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),
   subresources: {
     status: statusPart<ValidatingAdmissionPolicy>({
@@ -62,16 +51,31 @@ export const mutatingAdmissionPolicies = defineResource<MutatingAdmissionPolicy>
   anyFinalizer: true,
   ...GROUP, kind: "MutatingAdmissionPolicy", plural: "mutatingadmissionpolicies",
   defaults: ({ spec }) => defaultPolicy(spec),
-  *validate({ spec }, old) {
-    const scope = scopeOf(spec, { mutates: true });
-    yield* validatePolicy("spec", spec, { scope, mutates: true, ignoreConditions: hasSameConditions(spec, old?.spec) });
-    if (!spec.mutations?.length) yield required("spec.mutations", "mutations must contain at least one item");
-    for (const [i, mutation] of (spec.mutations ?? []).entries()) yield* validateMutation(index("spec.mutations", i), mutation, scope);
-    if (!spec.reinvocationPolicy) yield required("spec.reinvocationPolicy");
-    else if (!REINVOCATION_POLICIES.includes(spec.reinvocationPolicy)) yield notSupported("spec.reinvocationPolicy", spec.reinvocationPolicy, REINVOCATION_POLICIES);
-  },
+  foresee: (policy, old, context) => foreseePolicy(policy.spec, context, { mutates: true, check: (scope) => validateMutating(policy, old, scope) }),
+  validate: (policy, old, context) => validateMutating(policy, old, policyScope(policy.spec, context, { mutates: true })),
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),
 });
+
+function* validateValidating({ metadata, spec }: Readonly<ValidatingAdmissionPolicy>, old: Readonly<ValidatingAdmissionPolicy> | undefined, scope: PolicyScope): Iterable<FieldError> {
+  yield* validatePolicy("spec", spec, { scope, mutates: false, ignoreConditions: hasSameConditions(spec, old?.spec) });
+  const { validations = [], auditAnnotations = [] } = spec;
+  if (validations.length + auditAnnotations.length === 0) {
+    yield required("spec.validations", ONE_AT_LEAST);
+    yield required("spec.auditAnnotations", ONE_AT_LEAST);
+  }
+  for (const [i, validation] of validations.entries()) yield* validateValidation(index("spec.validations", i), validation, scope);
+  if (auditAnnotations.length > AUDIT_ANNOTATIONS_MAX)
+    yield invalid("spec.auditAnnotations", auditAnnotations.map((one) => internalForm("io.k8s.api.admissionregistration.v1.AuditAnnotation", one)), `must not have more than ${AUDIT_ANNOTATIONS_MAX} auditAnnotations`);
+  yield* validateAuditAnnotations("spec.auditAnnotations", auditAnnotations, { policyName: metadata.name, scope });
+}
+
+function* validateMutating({ spec }: Readonly<MutatingAdmissionPolicy>, old: Readonly<MutatingAdmissionPolicy> | undefined, scope: PolicyScope): Iterable<FieldError> {
+  yield* validatePolicy("spec", spec, { scope, mutates: true, ignoreConditions: hasSameConditions(spec, old?.spec) });
+  if (!spec.mutations?.length) yield required("spec.mutations", "mutations must contain at least one item");
+  for (const [i, mutation] of (spec.mutations ?? []).entries()) yield* validateMutation(index("spec.mutations", i), mutation, scope);
+  if (!spec.reinvocationPolicy) yield required("spec.reinvocationPolicy");
+  else if (!REINVOCATION_POLICIES.includes(spec.reinvocationPolicy)) yield notSupported("spec.reinvocationPolicy", spec.reinvocationPolicy, REINVOCATION_POLICIES);
+}
 
 type PolicySpec = ValidatingAdmissionPolicy["spec"] | MutatingAdmissionPolicy["spec"];
 

@@ -1,7 +1,8 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { created, type Given } from "../../../test/rehearse.ts";
 import { formatFieldError } from "../../api/meta/field-error.ts";
-import type { Resource } from "../generic/resource.ts";
+import { AdmissionScope } from "../../cel/admission/expressions.ts";
+import type { Resource, WriteContext } from "../generic/resource.ts";
 import { mutatingAdmissionPolicies, mutatingAdmissionPolicyBindings, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admission-policy.ts";
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./webhook-configuration.ts";
 
@@ -88,4 +89,26 @@ test.each<[Resource<never>, Given, string[]]>([
 test("without a name of the policy there is no key of an audit annotation", () => {
   const unnamed = { ...created(validatingAdmissionPolicies, { spec: { ...policy, auditAnnotations: [{ key: "k", valueExpression: "'1'" }] } }).object, metadata: {} };
   expect([...validatingAdmissionPolicies.validate!(unnamed as never)].map(formatFieldError)).toEqual(['spec.auditAnnotations[0].key: Invalid value: "k": requires metadata.name be non-empty']);
+});
+
+test("expressions of a policy are compiled before it is validated, with a pause after each; it is told the same, and nothing is compiled again", () => {
+  const context = { dryRun: false } as WriteContext;
+  const spec = {
+    ...policy, variables: [{ name: "a", expression: "variables.b" }, { name: "b", expression: "1" }, { name: "", expression: " " }],
+    validations: [{ expression: "variables.b > 1", messageExpression: "1" }, { expression: "variables.b" }, { expression: "" }], auditAnnotations: [{ key: "k", valueExpression: "variables.b" }],
+  };
+  const patches = ["[JSONPatch{op: 'test', path: '/a'}]", "variables.b"].map((expression) => ({ patchType: "JSONPatch", jsonPatch: { expression } }));
+  const mutating = { ...policy, variables: spec.variables, mutations: [...patches, { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object{spec: Object.spec{}}" } }], reinvocationPolicy: "Never" };
+  for (const [resource, given, expressions, wrong] of [[validatingAdmissionPolicies, spec, 6, 7], [mutatingAdmissionPolicies, mutating, 5, 4]] as unknown as [Resource<never>, Given, number, number][]) {
+    const { object, errors } = created(resource, { spec: given });
+    const pieces = [...resource.foresee!(object, undefined, context)].length;
+    const compiled = vi.spyOn(AdmissionScope.prototype, "compile");
+    expect([pieces, [...resource.validate!(object, undefined, context)!].map(formatFieldError), [...resource.validate!(object, undefined, context)!].map(formatFieldError)]).toEqual([expressions, errors, errors]);
+    expect(compiled).not.toHaveBeenCalled();
+    compiled.mockRestore();
+    expect(errors).toHaveLength(wrong);
+    const other = structuredClone(object) as { spec: { variables: { expression: string }[] } };
+    other.spec.variables[1]!.expression = "nothing";
+    expect([...resource.validate!(other as never, undefined, context)!].map(formatFieldError).join()).toContain("undeclared reference to 'nothing'");
+  }
 });

@@ -8,8 +8,10 @@ import type { AuditAnnotation, MatchCondition, MatchResources, Mutation, ParamKi
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { dns1035Label, dns1123Subdomain, pathSegmentName } from "../../api/meta/names.ts";
-import { AdmissionScope, APPLY_CONFIGURATION, BOOLEAN, JSON_PATCHES, TEXT, TEXT_OR_NULL } from "../../cel/admission/expressions.ts";
+import { AdmissionScope, APPLY_CONFIGURATION, BOOLEAN, type Expression, JSON_PATCHES, TEXT, TEXT_OR_NULL } from "../../cel/admission/expressions.ts";
+import { each, type Pausing } from "../../lifecycle/breather.ts";
 import { isQualifiedName, problems } from "../core/checks/values.ts";
+import type { WriteContext } from "../generic/resource.ts";
 import { compiled, FAILURE_POLICIES, validateMatchConditions, validateMatchResources, validateMutatedOperations } from "./rules.ts";
 
 const REASONS = ["Forbidden", "Invalid", "RequestEntityTooLarge"];
@@ -26,7 +28,7 @@ interface Policy {
 
 /** What policies of both kinds have. */
 export function* validatePolicy(
-  path: string, spec: Policy, { scope, mutates, ignoreConditions }: { readonly scope: AdmissionScope; readonly mutates: boolean; readonly ignoreConditions: boolean },
+  path: string, spec: Policy, { scope, mutates, ignoreConditions }: { readonly scope: PolicyScope; readonly mutates: boolean; readonly ignoreConditions: boolean },
 ): Iterable<FieldError> {
   const { failurePolicy, paramKind, matchConstraints } = spec;
   if (failurePolicy === undefined) yield required(child(path, "failurePolicy"));
@@ -43,7 +45,34 @@ export function* validatePolicy(
 }
 
 /** What the expressions of a policy may speak of. Variables are added as they are validated. */
-export function scopeOf({ paramKind, variables = [] }: Policy, { mutates }: { readonly mutates: boolean }): AdmissionScope {
+export type PolicyScope = Pick<AdmissionScope, "addVariable" | "compile">;
+
+/** What becomes of the expressions of a policy, in the order in which they are validated. By who writes it. */
+const foreseen = new WeakMap<WriteContext, { readonly spec: Policy; readonly found: readonly Expression[] }>();
+
+/** Compiles one expression after another, of which there may be thousands in a policy: those that `check` asks for. */
+export function* foreseePolicy(spec: Policy, context: WriteContext, { mutates, check }: { readonly mutates: boolean; check(scope: PolicyScope): Iterable<FieldError> }): Pausing<void> {
+  const scope = scopeOf(spec, mutates);
+  const asked: (() => Expression)[] = [];
+  const ask = (work: () => Expression): Expression => {
+    asked.push(work);
+    return { text: "", program: undefined, error: undefined, internal: false };
+  };
+  for (const _ of check({ addVariable: (...variable) => ask(() => scope.addVariable(...variable)), compile: (...expression) => ask(() => scope.compile(...expression)) })); // what is wrong otherwise is found once more
+  const found = yield* each(asked, (work): Expression => ({ ...work(), program: undefined })); // nobody evaluates them
+  foreseen.set(context, { spec, found });
+}
+
+/** Of one that was foreseen nothing is compiled again. */
+export function policyScope(spec: Policy, context: WriteContext | undefined, { mutates }: { readonly mutates: boolean }): PolicyScope {
+  const known = context && foreseen.get(context);
+  if (!known || !Bun.deepEquals(known.spec, spec)) return scopeOf(spec, mutates);
+  const found = known.found.values();
+  const next = (): Expression => found.next().value!;
+  return { addVariable: next, compile: next };
+}
+
+function scopeOf({ paramKind, variables = [] }: Policy, mutates: boolean): AdmissionScope {
   return new AdmissionScope({ params: paramKind !== undefined, variables: mutates || variables.length > 0 });
 }
 
@@ -64,14 +93,14 @@ function* validateParamKind(path: string, { apiVersion = "", kind = "" }: ParamK
   else if (kindProblems.length > 0) yield invalid(child(path, "kind"), kind, `may have mixed case, but should otherwise match: ${kindProblems.join(",")}`);
 }
 
-function* validateVariable(path: string, { name = "", expression = "" }: Variable, scope: AdmissionScope): Iterable<FieldError> {
+function* validateVariable(path: string, { name = "", expression = "" }: Variable, scope: PolicyScope): Iterable<FieldError> {
   if (name.trim() === "") yield required(child(path, "name"), "name is not specified");
   else if (!/^[_a-zA-Z][_a-zA-Z0-9]*$/.test(name) || RESERVED.has(name)) yield invalid(child(path, "name"), name, "must be a valid CEL identifier");
   if (expression.trim() === "") yield required(child(path, "expression"), "expression is not specified");
   else yield* compiled(child(path, "expression"), scope.addVariable(name, expression));
 }
 
-export function* validateValidation(path: string, { expression = "", message = "", messageExpression = "", reason }: Validation, scope: AdmissionScope): Iterable<FieldError> {
+export function* validateValidation(path: string, { expression = "", message = "", messageExpression = "", reason }: Validation, scope: PolicyScope): Iterable<FieldError> {
   if (expression.trim() === "") yield required(child(path, "expression"), "expression is not specified");
   else yield* compiled(child(path, "expression"), scope.compile(expression, BOOLEAN));
   if (messageExpression !== "" && messageExpression.trim() === "") yield invalid(child(path, "messageExpression"), messageExpression, "must be non-empty if specified");
@@ -81,7 +110,7 @@ export function* validateValidation(path: string, { expression = "", message = "
   if (reason !== undefined && !REASONS.includes(reason)) yield notSupported(child(path, "reason"), reason, REASONS);
 }
 
-export function* validateAuditAnnotations(path: string, annotations: readonly AuditAnnotation[], { policyName, scope }: { readonly policyName: string | undefined; readonly scope: AdmissionScope }): Iterable<FieldError> {
+export function* validateAuditAnnotations(path: string, annotations: readonly AuditAnnotation[], { policyName, scope }: { readonly policyName: string | undefined; readonly scope: PolicyScope }): Iterable<FieldError> {
   for (const [i, { key, valueExpression = "" }] of annotations.entries()) {
     const at = index(path, i);
     if (policyName) yield* isQualifiedName(child(at, "key"), `${policyName}/${key}`);
@@ -94,7 +123,7 @@ export function* validateAuditAnnotations(path: string, annotations: readonly Au
   }
 }
 
-export function* validateMutation(path: string, { patchType, jsonPatch, applyConfiguration }: Mutation, scope: AdmissionScope): Iterable<FieldError> {
+export function* validateMutation(path: string, { patchType, jsonPatch, applyConfiguration }: Mutation, scope: PolicyScope): Iterable<FieldError> {
   if (!patchType) { yield required(child(path, "patchType")); return; }
   if (patchType !== "JSONPatch" && patchType !== "ApplyConfiguration") { yield notSupported(child(path, "patchType"), patchType, ["ApplyConfiguration", "JSONPatch"]); return; }
   const [own, other, part, stranger] = patchType === "JSONPatch" ? ["jsonPatch", "applyConfiguration", jsonPatch, applyConfiguration] as const : ["applyConfiguration", "jsonPatch", applyConfiguration, jsonPatch] as const;

@@ -7,7 +7,7 @@
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
-import { atOnce, type Pausing } from "../../lifecycle/breather.ts";
+import { atOnce, type Breathe, inPieces, type Pausing } from "../../lifecycle/breather.ts";
 import type { Candidate } from "../candidate.ts";
 import { matchesNodeSelector } from "../node-selector.ts";
 import { allocate, type Found, Selected } from "./allocator.ts";
@@ -44,6 +44,25 @@ export class Unfinished extends Error {
   constructor(rest: Pausing<void>) {
     super("there is more to think about");
     this.rest = rest;
+  }
+}
+
+/** Of little that is left to think about on a node, and on the next, others would never have a turn but for one after it. */
+export async function finish({ rest }: Unfinished, breathe: Breathe): Promise<void> {
+  await inPieces(rest, breathe);
+  await breathe();
+}
+
+/** What `work` finds out, begun again until all that it asks `plan` is known: others have their turn between. */
+export async function thoughtThrough<T>(plan: DevicePlan, work: () => T, breathe: Breathe): Promise<T> {
+  plan.mayPause = true;
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof Unfinished)) throw error;
+      await finish(error, breathe);
+    }
   }
 }
 
