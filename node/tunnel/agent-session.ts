@@ -109,7 +109,11 @@ function joinConnections(connection: TunnelConnection, socket: Socket, clock: Cl
   socket.on("error", (error) => { failure = error; });
   socket.on("close", () => {
     connection.resume(); // what comes now has nobody to go to
-    if (connection.writable && (failure || !socket.readableEnded)) connection.write(NOTHING, () => connection.destroy(failure)); // cut off, behind what it has said; otherwise that is still on its way to the server
+    if (!failure && socket.readableEnded) return; // what it has said is still on its way to the server
+    const cutOff = (): void => void connection.destroy(failure); // behind what it has said
+    if (connection.writable) connection.write(NOTHING, cutOff);
+    else if (connection.writableFinished) cutOff();
+    else connection.once("finish", cutOff);
   });
   connection.on("error", () => socket.destroy()); // the close that follows says all there is to do
   connection.on("close", () => {
