@@ -407,7 +407,7 @@ test.each([
   { name: "one has no internet, and is NetworkManager's last resort", routes: [["258", "00000003", "wwan0"], ["4e84", "00000003", "eth0"]], ip: "2001:db8::5" },
 ])("of two routers a node goes by one as the kernel does: $name", ({ routes, ip }) => {
   const addresses6 = `${facts.addresses6}20010db8000700000000000000000005 04 40 00 00    wwan0\n`;
-  const route6 = routes.map(([metric, flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
+  const route6 = routes.map(([metric = "", flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
   expect(nodeAddresses([], { ...facts, addresses6, route6 }).ips).toEqual(["192.168.0.5", ip]);
 });
 
