@@ -91,6 +91,8 @@ export interface NodeNetworkOptions {
 
 /** How often the tables are looked after: somebody may have flushed them. */
 const VERIFY_MS = 30_000;
+/** Between two looks at pods' interfaces, however often tables or nodes change: as long as a pod that is going takes at most between its interface's end and its record's. */
+const LINKS_MS_MIN = 20_000;
 const RETRY = { minMs: 1000, maxMs: 60_000 };
 
 export function networkPaths(stateDir: string) {
@@ -192,7 +194,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   }
 
   async function keep(signal: AbortSignal): Promise<void> {
-    let failures = 0;
+    let failures = 0, linksAtMs = 0; // next
     const ill = trouble("the pod network cannot be set up", { log, clock });
     let changed = true;
     wake = () => { changed = true; }; // until it is waited for
@@ -210,7 +212,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     while (!signal.aborted) {
       try {
         if (!changed) host.keep?.();
-        const isOfTables = isSuspect, looks = !changed || isOfTables;
+        const looks = !changed || isSuspect;
         isSuspect = false;
         if (looks && !(await isIntact(signal))) {
           log.warn("the pod network's rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
@@ -221,7 +223,10 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
         await options.addresses?.sweep();
         changed = false;
         await apply(signal);
-        if (!isOfTables) await options.ensureLinks?.(signal); // one that is missing at two looks is made again: a second apart they find one whose pod is just going
+        if (clock.uptimeMs() >= linksAtMs) {
+          await options.ensureLinks?.(signal); // one that is missing at two looks is made again: a second apart they find one whose pod is just going
+          linksAtMs = clock.uptimeMs() + LINKS_MS_MIN;
+        }
         await options.ensureHostPorts?.(signal).catch((error: unknown) => { if (!signal.aborted) log.warn("host ports cannot be written", { error }); });
         failures = 0;
         problem = undefined;

@@ -14,14 +14,18 @@ test.skipIf(process.platform !== "linux")("what a command has not read when it e
   const program = join(state, "containerd-shim-runc-v2");
   copyFileSync("/bin/bash", program);
   const started: ChildProcess[] = [];
-  /** A pod of one container with a command, whose stdin is full. `reads`: it has left somebody behind who has it. */
-  const pod = async (container: string, { runs = false, reads = false }): Promise<ChildProcess> => {
+  /** A pod of one container with a command, whose stdin is full. `reads`: it has left somebody behind who has it; `beside`: so runs one in another container. */
+  const pod = async (container: string, { runs = false, reads = false, beside = false }): Promise<ChildProcess> => {
     const task = join(state, "io.containerd.runtime.v2.task/k8s.io", container), io = join(state, "io.containerd.grpc.v1.cri/containers", container, "io");
     for (const directory of [join(task), join(io, "1"), join(io, "2")]) mkdirSync(directory, { recursive: true });
-    const shim = spawn(program, ["-c", `exec 5> >(exec sleep 1000); init=$!; ${reads ? "exec 6> >(exec sleep 1000);" : ""} echo $init; wait`, "shim", "-id", `${container}-pod`, "-address", socket], { cwd: task, detached: true, stdio: ["ignore", "pipe", "ignore"] });
+    const shim = spawn(program, ["-c", `exec 5> >(exec sleep 1000); init=$!; ${reads || beside ? "exec 6> >(exec sleep 1000);" : ""} echo $init $!; wait`, "shim", "-id", `${container}-pod`, "-address", socket], { cwd: task, detached: true, stdio: ["ignore", "pipe", "ignore"] });
     started.push(shim);
-    writeFileSync(join(task, "init.pid"), String((await once(shim.stdout!, "data"))[0]).trim());
-    writeFileSync(join(task, "sandbox"), `${container}-pod`);
+    const [init = "", other = ""] = String((await once(shim.stdout!, "data"))[0]).trim().split(" ");
+    for (const [name, file, pid] of [[container, "init.pid", init], ...(beside ? [[`${container}-beside`, "other.pid", other]] as const : [])] as const) {
+      mkdirSync(join(task, "..", name), { recursive: true });
+      writeFileSync(join(task, "..", name, file), pid);
+      writeFileSync(join(task, "..", name, "sandbox"), `${container}-pod`);
+    }
     const command = spawn("sleep", [runs ? "1000" : "0"], { detached: true });
     started.push(command);
     writeFileSync(join(task, "command.pid"), String(command.pid));
@@ -32,11 +36,11 @@ test.skipIf(process.platform !== "linux")("what a command has not read when it e
     return writer;
   };
   try {
-    const [ended, runs, readOn] = [await pod("ended", {}), await pod("runs", { runs: true }), await pod("read-on", { reads: true })];
+    const [ended, besides, runs, readOn] = [await pod("ended", {}), await pod("besides", { beside: true }), await pod("runs", { runs: true }), await pod("read-on", { reads: true })];
     await Bun.sleep(200); // until what is written fills the pipes
-    const written = once(ended.stdout!, "data");
+    const written = [ended, besides].map((writer) => once(writer.stdout!, "data"));
     await readUnreadStdin({ state, socket }, { clock: looks(5), log: silentLog }, new AbortController().signal);
-    expect(String((await written)[0])).toBe("written\n");
+    expect((await Promise.all(written)).map(String)).toEqual(["written\n", "written\n"]);
     expect([runs.exitCode, readOn.exitCode]).toEqual([null, null]);
   } finally {
     for (const { pid, exitCode } of started) if (exitCode === null) process.kill(-pid!, "SIGKILL");

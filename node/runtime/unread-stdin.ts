@@ -9,10 +9,10 @@
  */
 import { constants, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { open, readdir } from "node:fs/promises";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { fileTextSync } from "../../core/lifecycle/file-text.ts";
-import { ifThere } from "../../core/lifecycle/if-there.ts";
+import { ifThere, ifThereSync } from "../../core/lifecycle/if-there.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { commandLines, parentOf } from "./process-identity.ts";
 import { shimsOf } from "./shims.ts";
@@ -34,7 +34,7 @@ export async function readUnreadStdin(paths: Paths, { clock, log }: { readonly c
     try {
       for (const command of await commandsOf(paths)) {
         if (!hasEnded(paths, command) || isReadOn(paths, command)) continue;
-        const bytes = await readAll(command.pipe);
+        const bytes = (await ifThere(readAll(command.pipe))) ?? 0;
         if (bytes > 0) log.debug("a command has ended without reading what was sent to it", { container: command.container, bytes });
       }
     } catch (error) {
@@ -67,13 +67,14 @@ function hasEnded(paths: Paths, command: Command): boolean {
   return pid > 0 && parentOf(pid) === undefined;
 }
 
-/** Whether somebody reads from a pipe that the shim writes to, and that is not the stdin of a command that runs, or of the container. */
+/** Whether somebody reads from a pipe that the shim writes to, and that is not the stdin of a command that runs, or of a container of the pod. */
 function isReadOn(paths: Paths, command: Command): boolean {
-  const task = taskOf(paths, command);
-  const sandbox = fileTextSync(join(task, "sandbox")) ?? command.container;
-  const shim = shimsOf(paths.socket).find(({ id }) => id === sandbox.trim());
+  const sandboxOf = (task: string): string => (fileTextSync(join(task, "sandbox")) ?? basename(task)).trim();
+  const own = taskOf(paths, command), sandbox = sandboxOf(own);
+  const shim = shimsOf(paths.socket).find(({ id }) => id === sandbox);
   if (!shim) return true; // nothing is known
-  const running = readdirSync(task).filter((name) => name.endsWith(".pid")).map((name) => pidIn(join(task, name)));
+  const tasks = readdirSync(dirname(own)).map((name) => join(dirname(own), name)).filter((task) => sandboxOf(task) === sandbox);
+  const running = tasks.flatMap((task) => (ifThereSync(() => readdirSync(task)) ?? []).filter((name) => name.endsWith(".pid")).map((name) => pidIn(join(task, name))));
   const others = new Set(running.map((pid) => pipeAt(pid, { fd: "0", end: READ })));
   const written = new Set(pipesOf(shim.pid, WRITE).filter((pipe) => !others.has(pipe)));
   return commandLines().some(({ pid }) => pid !== shim.pid && pipesOf(pid, READ).some((pipe) => written.has(pipe)));

@@ -109,10 +109,11 @@ function joinConnections(connection: TunnelConnection, socket: Socket, clock: Cl
   socket.on("error", (error) => { failure = error; });
   socket.on("close", () => {
     connection.resume(); // what comes now has nobody to go to
-    if (socket.readableEnded && !failure) return; // what it sent is on its way to the server
-    if (connection.writable) connection.write(NOTHING, () => connection.destroy(failure)); // cut off, behind what it has said
-    else if (connection.writableFinished) connection.destroy(); // it has said its end, and listens no more
-    else connection.once("finish", () => connection.destroy());
+    if (!failure && socket.readableEnded) return; // what it has said is still on its way to the server
+    const cutOff = (): void => void connection.destroy(failure); // behind what it has said
+    if (connection.writable) connection.write(NOTHING, cutOff);
+    else if (connection.writableFinished) cutOff();
+    else connection.once("finish", cutOff);
   });
   connection.on("error", () => socket.destroy()); // the close that follows says all there is to do
   connection.on("close", () => {

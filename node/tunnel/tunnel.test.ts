@@ -158,6 +158,16 @@ test("a connection that is cut off is no end of data", async () => {
   await expect(textOf(connection)).rejects.toThrow(/ECONNRESET|reset/);
 });
 
+test("who has said all, and takes no more, is gone at the other end too", async () => {
+  const { dial, session } = await startBoth((socket) => { socket.end("all").once("data", () => socket.resetAndDestroy()); });
+  const connection = await dial(), got: string[] = [];
+  connection.on("data", (chunk: Buffer) => got.push(chunk.toString())).on("error", () => undefined);
+  await new Promise((resolve) => void connection.once("end", resolve));
+  connection.write("go");
+  await eventually(() => session.connectionCount === 0);
+  expect(got).toEqual(["all"]);
+});
+
 test("who closes without having read all, as a server that refuses an upload does, is heard", async () => {
   await using hasty = await hastyServer();
   const server = await startServer();
