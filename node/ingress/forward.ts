@@ -249,6 +249,10 @@ function stream(answer: Http1Response | Http2Response, response: ServerResponse,
   body.on("data", (chunk: Buffer) => { if (!response.write(chunk)) body.pause(); });
   response.on("drain", () => void body.resume());
   body.once("end", () => {
+    if ("isWhole" in answer && !answer.isWhole()) { // Bun ends what was reset like any other
+      cutOff(response);
+      return resolve();
+    }
     const trailers = takesTrailers && "trailers" in answer ? answer.trailers() : undefined;
     if (trailers) response.addTrailers(trailers as Record<string, string>);
     response.end();

@@ -1,10 +1,11 @@
 import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Socket } from "node:net";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "../../core/lifecycle/clock.ts";
+import { frame, frameServer } from "../../test/http2-frames.ts";
 import { lateStreams } from "../../test/late-streams.ts";
-import { H2Upstreams } from "./h2-upstreams.ts";
+import { type Http2Response, H2Upstreams } from "./h2-upstreams.ts";
 import { Upstreams } from "./upstreams.ts";
 
 test("requests that come at once share one connection to an endpoint, also when it is made anew", async () => {
@@ -81,4 +82,38 @@ test("a connection that has no numbers left for requests is left for another one
   expect(connectionCount).toBeGreaterThan(1);
   upstreams.sweep(0);
   await new Promise<void>((resolve) => void server.close(() => resolve()));
+});
+
+const BEGUN = (stream: number): Buffer => Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 0, stream, Buffer.from("half"))]); // ":status: 200" and data
+const CANCEL = Buffer.from([0, 0, 0, 8]), TWO_AT_ONCE = Buffer.from([0, 3, 0, 0, 0, 2]);
+
+test.each([
+  ["resets the stream", (socket: Socket, stream: number) => void socket.write(frame(3, 0, stream, CANCEL))],
+  ["ends the connection", (socket: Socket) => void socket.end()],
+  ["resets the connection", (socket: Socket) => void socket.resetAndDestroy()],
+])("an answer of which half has come when the endpoint %s is not whole", async (_, ends) => {
+  await using server = await frameServer((socket, stream) => {
+    socket.write(BEGUN(stream));
+    setTimeout(ends, 20, socket, stream);
+  });
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => []));
+  const ask = await upstreams.connect({ address: "127.0.0.1", port: server.port }, undefined);
+  const { body, isWhole } = await ask({ method: "GET", target: "/", headers: [["host", "h"]] }, new AbortController().signal);
+  body.on("error", () => undefined).resume();
+  await new Promise<void>((resolve) => void body.once("close", resolve));
+  expect(isWhole()).toBe(false);
+});
+
+test("of more requests than an endpoint takes at once on a connection each has a place on another one", async () => {
+  await using server = await frameServer((socket, stream) => void socket.write(BEGUN(stream)), TWO_AT_ONCE);
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => [])), stop = new AbortController();
+  const asked = async (): Promise<Http2Response> => {
+    const ask = await upstreams.connect({ address: "127.0.0.1", port: server.port }, undefined);
+    return await ask({ method: "GET", target: "/", headers: [["host", "h"]] }, stop.signal);
+  };
+  await asked();
+  const answers = await Promise.all([asked(), asked(), asked(), asked()]);
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect(server.connectionCount).toBe(3);
+  stop.abort();
 });

@@ -1,5 +1,6 @@
 /**
- * Endpoints that speak HTTP/2, as gRPC servers do (appProtocol kubernetes.io/h2c), without TLS unless a policy says so: one connection each, which all requests share.
+ * Endpoints that speak HTTP/2, as gRPC servers do (appProtocol kubernetes.io/h2c), without TLS unless a policy says so: one connection each, which all requests share;
+ * another one where an endpoint takes no more at once on those there are.
  *
  * Source: https://kubernetes.io/docs/reference/networking/service-protocols/  RFC 9113 section 3.3 (prior knowledge)
  */
@@ -19,79 +20,121 @@ export interface Http2Response {
   readonly body: Readable;
   /** The headers are all there is: a gRPC call that failed, whose client wants to be told by the headers' own end. */
   readonly headersOnly: boolean;
+  /** When the body has ended: whether the endpoint had said all, or was cut off. */
+  readonly isWhole: () => boolean;
   /** What came behind the body; complete when that has ended. */
   readonly trailers: () => http2.OutgoingHttpHeaders | undefined;
 }
 
 interface Request { readonly scheme: "http" | "https"; readonly method: string; readonly target: string; readonly headers: HeaderPairs; readonly body?: Readable | undefined }
-interface Shared { readonly session: Promise<http2.ClientHttp2Session>; active: number; quietSinceMs: number }
+/** `active`: requests under way, or that wait for it. */
+interface Shared { readonly session: Promise<http2.ClientHttp2Session>; active: number; activeMax: number; quietSinceMs: number }
 
 /** A gRPC client that is quiet for longer makes its next call on a new connection. */
 const IDLE_MS_MAX = 60_000;
+/** Until the endpoint has said how many requests it takes at once on a connection. Source: golang.org/x/net/http2 initialMaxConcurrentStreams */
+const ACTIVE_FIRST = 100;
+/** One that was there may have just been closed. */
+const LOST_MAX = 2;
+/** As long as a dial may take. */
+const SETTINGS_MS_MAX = 5_000;
 /** Source: RFC 9113 section 6.2 */
 const END_STREAM = 1;
 
 export class H2Upstreams {
   readonly #clock: Clock;
   readonly #dial: Pick<Upstreams, "dial">;
-  readonly #shared = new Map<string, Shared>();
+  readonly #shared = new Map<string, Shared[]>();
 
   constructor(clock: Clock, dial: Pick<Upstreams, "dial">) {
     this.#clock = clock;
     this.#dial = dial;
   }
 
-  /** Resolves once there is a connection; the request has not been sent then. */
+  /** Resolves once there is a connection; the request has not been sent then. A place on it is kept for the one that is asked next. */
   async connect(endpoint: Endpoint, tls: UpstreamTls | undefined): Promise<(request: Omit<Request, "scheme">, signal: AbortSignal) => Promise<Http2Response>> {
-    const key = keyOf(endpoint, tls);
-    let shared = this.#shared.get(key);
-    while (shared && isOver(await shared.session)) {
-      if (this.#shared.get(key) === shared) this.#shared.delete(key);
-      shared = this.#shared.get(key); // perhaps somebody else has made one meanwhile
-    }
-    if (!shared) { // nor does anybody, until it is noted
-      shared = { session: this.#open(endpoint, tls, () => { if (this.#shared.get(key) === shared) this.#shared.delete(key); }), active: 0, quietSinceMs: this.#clock.uptimeMs() };
-      this.#shared.set(key, shared);
-    }
-    const { session } = shared, own = shared;
-    const connected = await session;
-    return async (request, signal) => {
+    for (let lost = 0; lost < LOST_MAX;) {
+      const own = this.#place(endpoint, tls);
       const done = (): void => {
         own.active--;
         own.quietSinceMs = this.#clock.uptimeMs();
       };
-      own.active++;
-      try {
-        return await send(connected, { ...request, scheme: tls ? "https" : "http" }, signal, done);
-      } catch (error) {
-        if (error instanceof NotSent) done();
+      const session = await own.session.catch((error: unknown) => {
+        done();
         throw error;
-      }
-    };
+      });
+      if (!isOver(session) && own.active <= own.activeMax) return async (request, signal) => {
+        try {
+          return await send(session, { ...request, scheme: tls ? "https" : "http" }, signal, done);
+        } catch (error) {
+          if (error instanceof NotSent) done();
+          throw error;
+        }
+      };
+      done();
+      if (!isOver(session)) continue; // more have waited for it than it takes
+      this.#forget(keyOf(endpoint, tls), own);
+      lost++;
+    }
+    throw new Error("the endpoint closed the connection");
+  }
+
+  /** On the first connection that has room; a new one is everybody's at once, so that nobody makes another. */
+  #place(endpoint: Endpoint, tls: UpstreamTls | undefined): Shared {
+    const key = keyOf(endpoint, tls), those = this.#shared.get(key) ?? [];
+    const free = those.find(({ active, activeMax }) => active < activeMax);
+    if (free) {
+      free.active++;
+      return free;
+    }
+    const session = this.#open(endpoint, tls, { forget: () => this.#forget(key, made), allows: (count) => { made.activeMax = Math.max(1, count); } });
+    const made: Shared = { session, active: 1, activeMax: those[0]?.activeMax ?? ACTIVE_FIRST, quietSinceMs: this.#clock.uptimeMs() };
+    this.#shared.set(key, [...those, made]);
+    return made;
+  }
+
+  #forget(key: string, gone: Shared): void {
+    const left = (this.#shared.get(key) ?? []).filter((one) => one !== gone);
+    if (left.length > 0) this.#shared.set(key, left);
+    else this.#shared.delete(key);
   }
 
   /** Closes what has been quiet for too long, or everything. */
   sweep(olderThanMs: number = IDLE_MS_MAX): void {
-    for (const [key, { session, active, quietSinceMs }] of this.#shared) {
-      if (olderThanMs > 0 && (active > 0 || this.#clock.uptimeMs() - quietSinceMs < olderThanMs)) continue;
-      this.#shared.delete(key);
-      session.then((open) => open.close(), () => undefined); // one that never opened needs no closing
+    for (const [key, those] of this.#shared) {
+      for (const one of those) {
+        if (olderThanMs > 0 && (one.active > 0 || this.#clock.uptimeMs() - one.quietSinceMs < olderThanMs)) continue;
+        this.#forget(key, one);
+        one.session.then((open) => open.close(), () => undefined); // one that never opened needs no closing
+      }
     }
   }
 
-  async #open(endpoint: Endpoint, tls: UpstreamTls | undefined, forget: () => void): Promise<http2.ClientHttp2Session> {
+  /** `allows`: is told how many requests the endpoint takes at once. */
+  async #open(endpoint: Endpoint, tls: UpstreamTls | undefined, { forget, allows }: { readonly forget: () => void; readonly allows: (count: number) => void }): Promise<http2.ClientHttp2Session> {
     try {
       const { signal } = new AbortController(); // not one client's: others wait for it too
       const plain = await this.#dial.dial(endpoint, signal);
       const socket = tls ? await dialSecurely(plain, endpoint, { tls, alpn: "h2", signal }) : plain;
+      socket.once("end", () => void socket.destroy()); // half a connection is none: who waits for an answer on it would wait for ever
       const session = http2.connect("http://endpoint", { createConnection: () => socket });
-      session.on("error", forget).on("goaway", forget).on("close", forget);
+      session.on("error", forget).on("goaway", forget).on("close", forget).on("remoteSettings", ({ maxConcurrentStreams = ACTIVE_FIRST }) => allows(maxConcurrentStreams));
+      await begun(session, this.#clock);
       return session;
     } catch (error) {
       forget();
       throw error;
     }
   }
+}
+
+/** The endpoint has said how many requests it takes at once, or nothing for too long. */
+async function begun(session: http2.ClientHttp2Session, clock: Clock): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const alarm = clock.after(SETTINGS_MS_MAX, resolve);
+  for (const event of ["remoteSettings", "error", "close"] as const) session.once(event, () => resolve());
+  await promise;
+  alarm.cancel();
 }
 
 function send(session: http2.ClientHttp2Session, { scheme, method, target, headers, body }: Request, signal: AbortSignal, done: () => void): Promise<Http2Response> {
@@ -108,7 +151,7 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
     else stream.destroy(new Error("canceled")); // of `close` Bun makes an end like any: half a request would look whole
   };
   signal.addEventListener("abort", quit, { once: true });
-  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, trailers: () => trailers }));
+  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, isWhole: () => !stream.rstCode, trailers: () => trailers }));
   stream.once("trailers", (received) => { trailers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(":"))); });
   stream.on("error", reject);
   stream.once("close", () => {

@@ -1,9 +1,10 @@
 import { createServer, type IncomingMessage, request as httpRequest, type RequestListener, type Server } from "node:http";
 import * as http2 from "node:http2";
-import { type AddressInfo, connect as connectTcp } from "node:net";
+import { type AddressInfo, connect as connectTcp, type Socket } from "node:net";
 import { connect as connectTls, createServer as createTlsServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type FakeApi, fakeApi } from "../../test/fake-api.ts";
+import { frame, frameServer } from "../../test/http2-frames.ts";
 import type { CustomResourceDefinition } from "../../core/api/gen/apiextensions.v1.ts";
 import type { Secret, Service } from "../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
@@ -261,6 +262,25 @@ test("h2c: a gRPC call streams both ways and ends with trailers; plain requests 
   expect(connections).toBe(1);
   session.close();
   server.close();
+});
+
+test.each([
+  ["resets the stream", (socket: Socket, stream: number) => void socket.write(frame(3, 0, stream, Buffer.from([0, 0, 0, 8])))],
+  ["is gone", (socket: Socket) => void socket.end()],
+])("h2c: half of an answer, when the endpoint %s, is not a whole one to the client either", async (how, ends) => {
+  await using server = await frameServer((socket, stream) => {
+    socket.write(Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 0, stream, Buffer.from("half"))])); // ":status: 200"
+    setTimeout(ends, 20, socket, stream);
+  });
+  const name = how.replaceAll(" ", "-");
+  await service(name, [server.port], "kubernetes.io/h2c");
+  await ingress(name, { rules: [rule(`${name}.test`, name)] });
+  const session = http2.connect(`http://127.0.0.1:${PORTS.http}`), call = (): Promise<unknown[]> => new Promise((resolve) => {
+    const seen: unknown[] = [], stream = session.request({ ":path": "/", ":authority": `${name}.test` });
+    stream.on("response", ({ ":status": status }) => seen.push(status)).on("data", (bytes: Buffer) => seen.push(bytes.toString())).on("error", () => undefined).on("close", () => resolve([...seen, stream.rstCode]));
+  });
+  expect(await eventually(call, ([status]) => status === 200)).toEqual([200, "half", http2.constants.NGHTTP2_INTERNAL_ERROR]);
+  session.close();
 });
 
 test("what changes again and again leaves nothing behind", async () => {
