@@ -75,12 +75,12 @@ export class Binder {
     return { ...tried, node, nominatedNode, ...needs };
   }
 
-  /** Nothing has come of it: all is as it was before `hold`. */
+  /** Nothing has come of it: all is as it was before `hold`, but for pods that are gone or have a node meanwhile. */
   letGo({ candidate: { pod }, profile, reservation, devices, nominatedNode, signal }: Held): void {
     const { deps: { clock }, snapshot, volumes, claims, writes, metrics } = this.#parts;
     const startMs = clock.uptimeMs();
-    snapshot.forget(pod);
-    if (nominatedNode) snapshot.nominate(pod, nominatedNode);
+    const isThere = snapshot.forget(pod); // devices for those after it may have taken their time
+    if (isThere && nominatedNode) snapshot.nominate(pod, nominatedNode);
     if (reservation) volumes.takeBack(reservation);
     if (devices) writes.add(claims.takeBack(devices, signal));
     metrics.point("Unreserve", profile.schedulerName, clock.uptimeMs() - startMs);

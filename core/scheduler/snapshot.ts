@@ -111,8 +111,11 @@ export class Snapshot {
     this.#place(placed, nodeName);
   }
 
-  forget({ metadata: { uid } }: Readonly<Pod>): void {
-    if (this.#assumed.delete(uid)) this.#drop(uid);
+  /** Whether it was assumed still. */
+  forget({ metadata: { uid } }: Readonly<Pod>): boolean {
+    const wasAssumed = this.#assumed.delete(uid);
+    if (wasAssumed) this.#drop(uid);
+    return wasAssumed;
   }
 
   /** As if the pod had left its node, until it is put back; it counts among those that have one all the same. */

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { withControllers } from "../../../test/run-controllers.ts";
+import { staticInformer } from "../../../test/static-informer.ts";
 import type { ValidatingAdmissionPolicy } from "../../api/gen/admissionregistration.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { VALIDATING_ADMISSION_POLICIES } from "../../client/resources.ts";
@@ -37,4 +38,19 @@ test("expressions that do not, of each kind they are about", async () => {
     "spec.validations[1].messageExpression: apps/v1, Kind=Deployment: ERROR: <input>:1:7: undefined field 'nope'\n | object.nope\n | ......^\n\n"
       + "apps/v1, Kind=StatefulSet: ERROR: <input>:1:7: undefined field 'nope'\n | object.nope\n | ......^\n",
   ]);
+});
+
+test("expressions are not gone through any further once the controller is to stop", async () => {
+  let looks = 0;
+  const stop = new AbortController();
+  const validations = Array.from({ length: 500 }, () => ({ expression: "object.metadata.name == ''" }));
+  const policy = { apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy", metadata: { name: "p", generation: 1 }, spec: { matchConstraints: { resourceRules: [rule(["apps"], ["deployments"])] }, validations } };
+  const uptimeMs = (): number => {
+    if (++looks === 20) stop.abort(new Error("stopped"));
+    return looks;
+  };
+  const informers = { of: ({ plural }: { plural: string }) => (plural === "validatingadmissionpolicies" ? staticInformer(policy as never) : staticInformer()) };
+  const controller = validatingAdmissionPolicyStatusController({ client: { resource: () => ({}) }, informers, clock: { uptimeMs } } as never);
+  await expect(controller.reconcile("p" as never, { signal: stop.signal } as never)).rejects.toThrow("stopped");
+  expect(looks).toBeLessThan(50);
 });

@@ -32,7 +32,10 @@ export function validatingAdmissionPolicyStatusController({ client, informers, c
       if (!policy) return;
       const { generation = 0, name } = policy.metadata;
       if (generation <= (policy.status?.observedGeneration ?? 0)) return;
-      const warnings = await inPieces(expressionWarnings(policy.spec, kinds), breathe);
+      const warnings = await inPieces(expressionWarnings(policy.spec, kinds), () => {
+        signal.throwIfAborted();
+        return breathe();
+      });
       const status = { observedGeneration: generation, typeChecking: warnings.length > 0 ? { expressionWarnings: warnings } : {} };
       const draft = { apiVersion: policy.apiVersion, kind: policy.kind, metadata: { name }, status } as unknown as NewObject<ValidatingAdmissionPolicy>;
       await policies.caughtUp([await policyClient.apply(draft, { fieldManager: "validatingadmissionpolicy-status", force: true, subresource: "status", signal })], signal);

@@ -94,12 +94,12 @@ test("without a name of the policy there is no key of an audit annotation", () =
 test("expressions of a policy are compiled before it is validated, with a pause after each; it is told the same, and nothing is compiled again", () => {
   const context = { dryRun: false } as WriteContext;
   const spec = {
-    ...policy, variables: [{ name: "a", expression: "variables.b" }, { name: "b", expression: "1" }, { name: "", expression: " " }],
+    ...policy, matchConditions: [{ name: "c", expression: "object.a == 1" }, { name: "d", expression: "1" }], variables: [{ name: "a", expression: "variables.b" }, { name: "b", expression: "1" }, { name: "", expression: " " }],
     validations: [{ expression: "variables.b > 1", messageExpression: "1" }, { expression: "variables.b" }, { expression: "" }], auditAnnotations: [{ key: "k", valueExpression: "variables.b" }],
   };
   const patches = ["[JSONPatch{op: 'test', path: '/a'}]", "variables.b"].map((expression) => ({ patchType: "JSONPatch", jsonPatch: { expression } }));
-  const mutating = { ...policy, variables: spec.variables, mutations: [...patches, { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object{spec: Object.spec{}}" } }], reinvocationPolicy: "Never" };
-  for (const [resource, given, expressions, wrong] of [[validatingAdmissionPolicies, spec, 6, 7], [mutatingAdmissionPolicies, mutating, 5, 4]] as unknown as [Resource<never>, Given, number, number][]) {
+  const mutating = { ...policy, matchConditions: spec.matchConditions, variables: spec.variables, mutations: [...patches, { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object{spec: Object.spec{}}" } }], reinvocationPolicy: "Never" };
+  for (const [resource, given, expressions, wrong] of [[validatingAdmissionPolicies, spec, 8, 8], [mutatingAdmissionPolicies, mutating, 7, 5]] as unknown as [Resource<never>, Given, number, number][]) {
     const { object, errors } = created(resource, { spec: given });
     const pieces = [...resource.foresee!(object, undefined, context)].length;
     const compiled = vi.spyOn(AdmissionScope.prototype, "compile");

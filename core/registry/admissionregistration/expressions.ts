@@ -40,12 +40,15 @@ export function* validatePolicy(
     if (!matchConstraints.resourceRules?.length) yield required(child(path, "matchConstraints", "resourceRules"));
     if (mutates) yield* validateMutatedOperations(child(path, "matchConstraints"), matchConstraints);
   }
-  if (!ignoreConditions) yield* validateMatchConditions(child(path, "matchConditions"), spec.matchConditions, { params: paramKind !== undefined });
+  if (!ignoreConditions) yield* validateMatchConditions(child(path, "matchConditions"), spec.matchConditions, scope.conditions);
   for (const [i, variable] of (spec.variables ?? []).entries()) yield* validateVariable(index(child(path, "variables"), i), variable, scope);
 }
 
 /** What the expressions of a policy may speak of. Variables are added as they are validated. */
-export type PolicyScope = Pick<AdmissionScope, "addVariable" | "compile">;
+export interface PolicyScope extends Pick<AdmissionScope, "addVariable" | "compile"> {
+  /** Of match conditions, which come before variables. */
+  readonly conditions: Pick<AdmissionScope, "compile">;
+}
 
 /** What becomes of the expressions of a policy, in the order in which they are validated. By who writes it. */
 const foreseen = new WeakMap<WriteContext, { readonly spec: Policy; readonly found: readonly Expression[] }>();
@@ -58,7 +61,7 @@ export function* foreseePolicy(spec: Policy, context: WriteContext, { mutates, c
     asked.push(work);
     return { text: "", program: undefined, error: undefined, internal: false };
   };
-  for (const _ of check({ addVariable: (...variable) => ask(() => scope.addVariable(...variable)), compile: (...expression) => ask(() => scope.compile(...expression)) })); // what is wrong otherwise is found once more
+  for (const _ of check({ addVariable: (...variable) => ask(() => scope.addVariable(...variable)), compile: (...expression) => ask(() => scope.compile(...expression)), conditions: { compile: (...expression) => ask(() => scope.conditions.compile(...expression)) } })); // what is wrong otherwise is found once more
   const found = yield* each(asked, (work): Expression => ({ ...work(), program: undefined })); // nobody evaluates them
   foreseen.set(context, { spec, found });
 }
@@ -69,11 +72,12 @@ export function policyScope(spec: Policy, context: WriteContext | undefined, { m
   if (!known || !Bun.deepEquals(known.spec, spec)) return scopeOf(spec, mutates);
   const found = known.found.values();
   const next = (): Expression => found.next().value!;
-  return { addVariable: next, compile: next };
+  return { addVariable: next, compile: next, conditions: { compile: next } };
 }
 
-function scopeOf({ paramKind, variables = [] }: Policy, mutates: boolean): AdmissionScope {
-  return new AdmissionScope({ params: paramKind !== undefined, variables: mutates || variables.length > 0 });
+function scopeOf({ paramKind, variables = [] }: Policy, mutates: boolean): PolicyScope {
+  const params = paramKind !== undefined, scope = new AdmissionScope({ params, variables: mutates || variables.length > 0 });
+  return { addVariable: (name, text) => scope.addVariable(name, text), compile: (text, returns, options) => scope.compile(text, returns, options), conditions: new AdmissionScope({ params }) };
 }
 
 function* validateParamKind(path: string, { apiVersion = "", kind = "" }: ParamKind): Iterable<FieldError> {

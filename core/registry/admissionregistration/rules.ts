@@ -87,9 +87,8 @@ function* validateResources(path: string, resources: readonly string[]): Iterabl
 }
 
 /** `params`: whether they may speak of a parameter. */
-export function* validateMatchConditions(path: string, conditions: readonly MatchCondition[] = [], { params = false }: { readonly params?: boolean } = {}): Iterable<FieldError> {
+export function* validateMatchConditions(path: string, conditions: readonly MatchCondition[] = [], scope: Pick<AdmissionScope, "compile"> = new AdmissionScope()): Iterable<FieldError> {
   if (conditions.length > CONDITIONS_MAX) yield tooMany(path, conditions.length, CONDITIONS_MAX);
-  const scope = new AdmissionScope({ params });
   for (const [i, { name, expression }] of conditions.entries()) {
     const at = index(path, i);
     const trimmed = expression?.trim() ?? "";
