@@ -217,6 +217,27 @@ test("who asks for far more at once than he may, before he has been told how muc
   socket.destroy();
 });
 
+test("what is written beside an answer whose reader has paused comes at once, though its reader has nothing to say", async () => {
+  const beside = Promise.withResolvers<ServerResponse>();
+  const { port } = await start({ handler: ({ url }, response) => {
+    if (url === "/paused") return void response.write(Buffer.alloc(200_000, "."));
+    response.write("first");
+    beside.resolve(response);
+  } });
+  const field = (name: string, value: string): Buffer => Buffer.concat([Buffer.of(0, name.length), Buffer.from(name), Buffer.of(value.length), Buffer.from(value)]);
+  const asks = (path: string): Buffer => Buffer.concat([field(":method", "GET"), field(":path", path), field(":scheme", "https"), field(":authority", "x")]);
+  const roomForAll = h2Frame(8, 0, 0, [0, 16, 0, 0]); // of the connection, and not of its streams
+  const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"] }, () => void socket.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), h2Frame(4, 0, 0), roomForAll, h2Frame(1, 5, 1, asks("/paused")), h2Frame(1, 5, 3, asks("/beside"))])));
+  let got = "";
+  socket.on("data", (chunk) => { got += chunk.toString("latin1"); }).on("error", () => undefined);
+  await expect.poll(() => got, { timeout: 5_000 }).toMatch(/first/);
+  for (const word of ["second", "third"]) {
+    (await beside.promise).write(word);
+    await expect.poll(() => got, { timeout: 5_000 }).toContain(word);
+  }
+  socket.destroy();
+});
+
 test("what a field says is not left out for the blanks around it", async () => {
   const seen = Promise.withResolvers<unknown>();
   const { port } = await start({ handler: ({ headers }, response) => { seen.resolve([headers["impersonate-user"], headers["x-after"]]); response.end("ok"); } });

@@ -30,6 +30,7 @@ import { notTls } from "./not-tls.ts";
 import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { requestTurns } from "./request-turns.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial, WRONG_KEY_USAGE } from "./tls.ts";
+import "./waiting-frames.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's head over HTTP/1.1. Over HTTP/2 it is HTTP2_HEADER_BYTES_MAX, or this if that is less. */

@@ -19,6 +19,7 @@ import type { ProxyOf } from "./environment-proxy.ts";
 import { type FetchAnswer, Http2Answer } from "./http2-body.ts";
 import { checkHead } from "./http2-head.ts";
 import "./spent-connections.ts";
+import "./waiting-frames.ts";
 import { unlessHeard } from "./unless-heard.ts";
 
 export interface FetchInit {

@@ -11,6 +11,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import { checkHead } from "../../core/net/http2-head.ts";
 import "../../core/net/spent-connections.ts";
 import "../../core/net/unasked-streams.ts";
+import "../../core/net/waiting-frames.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
 import { dialSecurely, keyOf, type Upstreams, type UpstreamTls } from "./upstreams.ts";
 
