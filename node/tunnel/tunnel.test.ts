@@ -18,6 +18,7 @@ import { type HttpsServer, httpsServer } from "../../core/net/http-server.ts";
 import { type Log, silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { tunnelDialer } from "../../core/tunnel/dialer.ts";
+import type { NodeSession } from "../../core/tunnel/node-session.ts";
 import { type TunnelServer, tunnelServer } from "../../core/tunnel/tunnel.ts";
 import { allowedAddress } from "./allow-list.ts";
 import { type TunnelAgent, tunnelAgent } from "./tunnel.ts";
@@ -168,12 +169,17 @@ test("who has said all, and takes no more, is gone at the other end too", async 
   expect(got).toEqual(["all"]);
 });
 
+/** Through an agent whose kubelet it is. */
+async function dialHasty({ port }: { readonly port: number }): Promise<{ readonly session: NodeSession; readonly connection: Duplex }> {
+  const server = await startServer();
+  await start(agentOf([server.url], { kubeletPort: port }));
+  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(60_000)))!;
+  return { session, connection: await session.dial({ host: "127.0.0.2", port, signal }) };
+}
+
 test("who closes without having read all, as a server that refuses an upload does, is heard", async () => {
   await using hasty = await hastyServer();
-  const server = await startServer();
-  await start(agentOf([server.url], { kubeletPort: hasty.port }));
-  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(60_000)))!;
-  const connection = await session.dial({ host: "127.0.0.2", port: hasty.port, signal });
+  const { session, connection } = await dialHasty(hasty);
   const peer = await hasty.peer, got: string[] = [];
   connection.on("data", (chunk: Buffer) => got.push(chunk.toString())).on("error", () => undefined);
   connection.write("unread");
@@ -186,10 +192,7 @@ test("who closes without having read all, as a server that refuses an upload doe
 
 test("what somebody has said before the connection is reset arrives, however long that takes, and then the reset", async () => {
   await using hasty = await hastyServer();
-  const server = await startServer();
-  await start(agentOf([server.url], { kubeletPort: hasty.port }));
-  const session = (await server.tunnel.arrival("node-1", AbortSignal.timeout(60_000)))!;
-  const connection = await session.dial({ host: "127.0.0.2", port: hasty.port, signal });
+  const { session, connection } = await dialHasty(hasty);
   connection.write("unread");
   const peer = await hasty.peer, words = "word".repeat(40_000); // more than may be on the way
   await new Promise<void>((resolve) => void peer.write(words, () => resolve()));
