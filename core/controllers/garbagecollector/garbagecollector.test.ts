@@ -152,15 +152,21 @@ async function withWidgets(api: FakeApi, call: { readonly signal: AbortSignal })
   await api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
 }
 
+/** A widget that owns a ConfigMap, of which the collector knows: another owner's reference is gone. */
+async function ownerOf(name: string, api: FakeApi, call: { readonly signal: AbortSignal }): Promise<ApiObject> {
+  const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
+  const a = await maps(api).create(map("a"), call);
+  await maps(api).create(map(name, [ref(widget), ref(a)]), call);
+  await maps(api).delete(a, {}, call);
+  await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1");
+  return widget;
+}
+
 test("an owner is not gone for nobody serving its resource, or its version, just now", () =>
   withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
     let asked = 0;
     await withWidgets(api, call);
-    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
-    const a = await maps(api).create(map("a"), call);
-    await maps(api).create(map("before", [ref(widget), ref(a)]), call);
-    await maps(api).delete(a, {}, call);
-    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    const widget = await ownerOf("before", api, call);
     api.fail = ({ method, path }) => {
       if (method !== "GET" || !path.endsWith("/widgets/one")) return undefined;
       asked++;
@@ -179,11 +185,7 @@ test("what goes while its kind changes from one version to another takes what it
     const definitions = api.client.resource(CUSTOM_RESOURCE_DEFINITIONS);
     api.serve(WIDGETS);
     const definition = await definitions.create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name: "widgets.example.com" } } as never, call);
-    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
-    const a = await maps(api).create(map("a"), call);
-    await maps(api).create(map("owned", [ref(widget), ref(a)]), call);
-    await maps(api).delete(a, {}, call);
-    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    await ownerOf("owned", api, call);
     api.serve({ ...WIDGETS, version: "v2" }); // of which there are none
     await definitions.patch(definition, "application/merge-patch+json", { metadata: { labels: { changed: "" } } }, call);
     await eventually(() => names(api), (seen) => seen === "");
@@ -250,11 +252,7 @@ test("of a server that does not say that it serves the resource nothing is gone,
   withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
     let asked = 0;
     await withForeignWidgets(api, call);
-    const widget = await api.client.resource(WIDGETS).create({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "one", namespace: "default" } } as never, call);
-    const a = await maps(api).create(map("a"), call);
-    await maps(api).create(map("owned", [ref(widget), ref(a)]), call);
-    await maps(api).delete(a, {}, call);
-    await eventually(() => api.all(CONFIG_MAPS).map(({ metadata }) => metadata.ownerReferences?.length), (owners) => owners.join() === "1"); // it knows widgets
+    const widget = await ownerOf("owned", api, call);
     api.fail = ({ method, path }) => {
       if (method !== "GET" || !path.startsWith("/apis/example.com/v1")) return undefined;
       if (path.endsWith("/widgets/one")) asked++;
