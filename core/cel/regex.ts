@@ -71,7 +71,7 @@ function compile(source: string): RE2JS {
 const DUPLICATE = "error parsing regexp: duplicate capture group name";
 
 /** What stands for itself, to the end where it has none, then the name of a group. */
-const NAMES = /(\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]|\[:\^?\w+:\]|[^\]\\])*(?:\]|$))|\(\?P?<\w+>/g;
+const NAMES = /(\\Q[\s\S]*?(?:\\E|$)|\\[\s\S]|\[\^?\]?(?:\\[\s\S]?|\[:\^?\w+:\]|[^\]\\])*(?:\]|$))|\(\?P?<\w+>/g;
 
 /** Go lets two groups have one name; nobody here asks for groups by name. */
 function withoutNames(source: string): string { return source.replace(NAMES, (_, literal: string | undefined) => literal ?? "("); }

@@ -54,3 +54,18 @@ test("expressions are not gone through any further once the controller is to sto
   await expect(controller.reconcile("p" as never, { signal: stop.signal } as never)).rejects.toThrow("stopped");
   expect(looks).toBeLessThan(50);
 });
+
+test("what is found out about a policy is not said of another that has its name by then", async () => {
+  const policyOf = (uid: string): unknown => ({ apiVersion: "admissionregistration.k8s.io/v1", kind: "ValidatingAdmissionPolicy", metadata: { name: "p", generation: 1, uid }, spec: { matchConstraints: { resourceRules: [rule(["apps"], ["deployments"])] }, validations: [{ expression: "object.nope" }] } });
+  let now = policyOf("a"), writes = 0;
+  const policies = { ...staticInformer(), get: () => now, caughtUp: async () => {} };
+  const informers = { of: ({ plural }: { plural: string }) => (plural === "validatingadmissionpolicies" ? policies : staticInformer()) };
+  const clock = { uptimeMs: () => { now = policyOf("b"); return 0; } }; // while it pauses
+  const controller = validatingAdmissionPolicyStatusController({ client: { resource: () => ({ apply: async () => void writes++ }) }, informers, clock } as never);
+  const signal = new AbortController().signal;
+  now = policyOf("a"); // its breather has looked at the clock
+  await controller.reconcile("p" as never, { signal } as never);
+  expect(writes).toBe(0);
+  await controller.reconcile("p" as never, { signal } as never);
+  expect(writes).toBe(1);
+});

@@ -30,12 +30,13 @@ export function validatingAdmissionPolicyStatusController({ client, informers, c
     async reconcile(key, { signal }) {
       const policy = policies.get(key);
       if (!policy) return;
-      const { generation = 0, name } = policy.metadata;
+      const { generation = 0, name, uid } = policy.metadata;
       if (generation <= (policy.status?.observedGeneration ?? 0)) return;
       const warnings = await inPieces(expressionWarnings(policy.spec, kinds), () => {
         signal.throwIfAborted();
         return breathe();
       });
+      if (policies.get(key)?.metadata.uid !== uid) return; // another has its name by now, whose generation may be the same
       const status = { observedGeneration: generation, typeChecking: warnings.length > 0 ? { expressionWarnings: warnings } : {} };
       const draft = { apiVersion: policy.apiVersion, kind: policy.kind, metadata: { name }, status } as unknown as NewObject<ValidatingAdmissionPolicy>;
       await policies.caughtUp([await policyClient.apply(draft, { fieldManager: "validatingadmissionpolicy-status", force: true, subresource: "status", signal })], signal);
