@@ -187,6 +187,12 @@ const facts: NetworkFacts = {
   mtuOf: (name) => (name === "eth0" ? 1400 : undefined),
 };
 
+const ZERO = "0".repeat(32), V6_OF_WWAN = "20010db8000700000000000000000005 04 40 00 00    wwan0\n";
+/** Default ones: metric, flags, interface. */
+function routesV6(routes: readonly (readonly string[])[]): string {
+  return routes.map(([metric = "", flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
+}
+
 const OFFLINE = { route4: "", route6: "", addresses4: [], addresses6: "" };
 
 test("a machine's own addresses among those of pods, but for what a pod network has made", () => {
@@ -297,6 +303,17 @@ test.each([
   expect(settledAt({ ips: [ip], interfaceName: own, mtu: 1400 }, [4], { mayBeAlone, home }, { ...facts, ...change })?.ips).toEqual(to);
 });
 
+test.each([
+  { name: "comes back to its first one", routes: [["2bc", "00000003", "wwan0"], ["64", "00000003", "eth0"]], to: ["2001:db8::5"] },
+  { name: "comes back though NetworkManager finds no internet there", routes: [["2bc", "00000003", "wwan0"], ["4e84", "00000003", "eth0"]], to: ["2001:db8::5"] },
+  { name: "stays where they are alike", routes: [["400", "00450003", "eth0"], ["400", "00450003", "wwan0"]], to: undefined },
+  { name: "stays where it has lost its way out", routes: [["64", "00000003", "eth0"]], to: undefined },
+  { name: "stays where its router thinks less of itself for a while", routes: [["400", "18450003", "wwan0"], ["400", "00450003", "eth0"]], to: undefined },
+])("a node of IPv6 alone that is where its second way out leads $name", ({ routes, to }) => {
+  const change = { addresses4: [], route4: "", route6: routesV6(routes), addresses6: `${facts.addresses6}${V6_OF_WWAN}` };
+  expect(settledAt({ ips: ["2001:db8:7::5"], interfaceName: "wwan0", mtu: 1400 }, [6], {}, { ...facts, ...change })?.ips).toEqual(to);
+});
+
 test("a node whose router deprecates its address, as one does that has lost its own network, stays: it is reached there as before", () => {
   const own = { ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 }, here = { ...facts, ...OFFLINE, addresses6: facts.addresses6.replaceAll(" 80 ", " a0 ") };
   expect(settledAt(own, [6], { mayBeAlone: true }, here)).toBeUndefined();
@@ -398,7 +415,6 @@ test.skipIf(process.platform !== "linux").each(["ip coracle-masq", "ip6 coracle-
   await ended;
 });
 
-const ZERO = "0".repeat(32);
 test.each([
   { name: "one thinks less of itself", routes: [["1", "18450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
   { name: "one thinks more of itself", routes: [["1", "00450003", "eth0"], ["1", "08450003", "wwan0"]], ip: "2001:db8:7::5" },
@@ -406,9 +422,7 @@ test.each([
   { name: "one has the better metric", routes: [["1", "18450003", "wwan0"], ["2", "08450003", "eth0"]], ip: "2001:db8:7::5" },
   { name: "one has no internet, and is NetworkManager's last resort", routes: [["258", "00000003", "wwan0"], ["4e84", "00000003", "eth0"]], ip: "2001:db8::5" },
 ])("of two routers a node goes by one as the kernel does: $name", ({ routes, ip }) => {
-  const addresses6 = `${facts.addresses6}20010db8000700000000000000000005 04 40 00 00    wwan0\n`;
-  const route6 = routes.map(([metric = "", flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
-  expect(nodeAddresses([], { ...facts, addresses6, route6 }).ips).toEqual(["192.168.0.5", ip]);
+  expect(nodeAddresses([], { ...facts, addresses6: `${facts.addresses6}${V6_OF_WWAN}`, route6: routesV6(routes) }).ips).toEqual(["192.168.0.5", ip]);
 });
 
 test("of several addresses a node has the same one whatever order the kernel tells them in, and one that is reached from everywhere before one of its site", () => {
