@@ -10,6 +10,7 @@ import type { Family } from "../../core/net/cidr.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
+import type { ChainName } from "../os/chain-watch.ts";
 import { type FilterChain, filterChains, NftError } from "../os/exec-nft.ts";
 import type { Link, Netlink } from "../os/netlink.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
@@ -411,6 +412,27 @@ test.skipIf(process.platform !== "linux").each(["ip coracle-masq", "ip6 coracle-
   laterMs = 20_000;
   tell();
   await eventually(() => linksSeen, (seen) => seen === before + 1); // also where there is always something new
+  stop.abort();
+  await ended;
+});
+
+test.skipIf(process.platform !== "linux")("a firewall's chain that drops all of a sudden lets through what is the cluster's as soon as it is told of", async () => {
+  using dir = directory();
+  const api = fakeApi(), stop = new AbortController(), written: string[] = [];
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const forward: FilterChain = { family: "ip", table: "filter", tableHandle: 1, name: "FORWARD", hook: "forward", rest: "accept", handedTo: [], commented: [] };
+  let chains = [forward], watched: readonly ChainName[] = [], tell: () => void = () => undefined;
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
+    nft: { async apply(text) { written.push(text); }, names: async () => undefined, chain: async () => "", filters: async () => chains },
+    watchChains: (names, look) => { watched = names; tell = look; }, overlay: noOverlay, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
+  await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["10.42.1.0/24"] }, status: { addresses: [{ type: "InternalIP", address: "172.30.0.1" }] } } as never, { signal });
+  await eventually(() => watched, (names) => names.length === 1 && names[0]!.name === "FORWARD");
+  chains = [{ ...forward, rest: "drop" }];
+  tell();
+  await eventually(() => written.join(""), (text) => text.includes("insert rule ip filter FORWARD ip saddr 10.42.0.0/16"));
   stop.abort();
   await ended;
 });
