@@ -5,6 +5,7 @@ import { INGRESS_PORTS } from "../core/ingress/gateway-fronts.ts";
 import { breather } from "../core/lifecycle/breather.ts";
 import { criClient } from "../node/cri/client.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
+import { isOwnTable } from "../node/network/forward.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { CNI_NETWORK } from "../node/network/cni-config.ts";
 import { ensureHostPorts } from "../node/network/host-ports.ts";
@@ -23,6 +24,7 @@ import { flowTable } from "../node/os/flow-table.ts";
 import { type Link, openNetlink } from "../node/os/netlink.ts";
 import { netlinkSocket } from "../node/os/netlink-socket.ts";
 import { NETLINK_NETFILTER } from "../node/os/nft-batch.ts";
+import { chainWatch } from "../node/os/chain-watch.ts";
 import { tableWatch } from "../node/os/table-watch.ts";
 import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
@@ -64,6 +66,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
   const tables = tableWatch({ netlink: () => netlinkSocket(NETLINK_NETFILTER), clock, log: log.with({ part: "network" }) }), { onTables } = tables;
+  const chains = chainWatch({ netlink: () => netlinkSocket(NETLINK_NETFILTER), isOwn: isOwnTable, clock }), { watchChains } = chains;
   const believesSources = !settings.disable.includes("network-policy") && !settings.disable.includes("network");
   const sources = believesSources ? sourceGuard(runtimeCri, { nft, onTables, clock, log: log.with({ part: "network" }) }) : undefined;
   const keeper = sources?.keeper ?? noSourceGuard({ nft, log: log.with({ part: "network" }) }), guarded = sources?.cri ?? runtimeCri;
@@ -74,7 +77,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const remakeLinks = lostPodLinks({ network: CNI_NETWORK, links: linksNow, cniBinDirs: [cniBinDir, pluginDir], binDir, log: log.with({ part: "network" }) });
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
-    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, onTables, netlink: openNetlink, overlay: overlayOf(options, uplink), onBridge,
+    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, onTables, watchChains, netlink: openNetlink, overlay: overlayOf(options, uplink), onBridge,
     ingressPorts: settings.disable.includes("ingress") ? [] : INGRESS_PORTS, addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
     ensureLinks: async (signal) => { if (foreign?.hasOurs("bridge") !== false && (await remakeLinks(signal))) await sources?.renew(signal); },
     ensureHostPorts: async (signal) => {
@@ -89,9 +92,9 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });
   const guard = loopbackGuard({ nft, onTables, clock, log: log.with({ part: "network" }) });
-  if (!believesSources) return { cri, runtime: [runtime], network, proxy, policies: [tables, guard, keeper, noNetworkPolicies({ nft, log })] };
+  if (!believesSources) return { cri, runtime: [runtime], network, proxy, policies: [tables, chains, guard, keeper, noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, onTables, clock, metrics, log: log.with({ part: "network policies" }) });
-  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [tables, guard, keeper, policies] };
+  return { cri: admitting(cri, policies), runtime: [runtime], network, proxy, policies: [tables, chains, guard, keeper, policies] };
 }
 
 /** What the machine has a way of its own to is not reached by pods, or its pods and Services not by the machine. */

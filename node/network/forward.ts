@@ -25,6 +25,7 @@ export interface Passage {
 export const COMMENT = "coracle pods";
 /** Ours, and what CNI plugins have made for us. */
 const OWN = /^(coracle|cni_)/;
+export function isOwnTable(table: string): boolean { return OWN.test(table); }
 
 /** Nobody but firewalld may write it. */
 export const FIREWALLD_TABLE = "firewalld";
@@ -33,7 +34,7 @@ export const FIREWALLD_TABLE = "firewalld";
 export type TellFirewall = (chains: readonly FilterChain[], passage: Passage, signal: AbortSignal) => Promise<void>;
 
 export async function allowThroughFirewall(nft: Pick<Nft, "apply" | "filters">, passage: Passage, tell: readonly TellFirewall[], signal: AbortSignal): Promise<void> {
-  const chains = (await nft.filters?.((table) => OWN.test(table), { signal })) ?? [];
+  const chains = (await nft.filters?.(isOwnTable, { signal })) ?? [];
   const scripts = chains.map((chain) => (chain.table === FIREWALLD_TABLE ? "" : passageText(chain, passage))).filter((script) => script !== "");
   await settleAll([...scripts.map((script) => nft.apply(script, { signal })), ...tell.map((one) => one(chains, passage, signal))]); // each for itself: a table may be one that nobody else may write
 }

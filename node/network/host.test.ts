@@ -34,3 +34,19 @@ test.each([["0", "1"], ["1", "1"], ["2", "2"]])("connections try smaller packets
   letPacketsThrough({ sysctl: sysctlKeeper({ recordFile: join(dir.path, "record.json"), log: silentLog, root: dir.path }), usesV6: false, interfaceName: "eth0", log: silentLog });
   expect(readFileSync(probing, "utf8")).toBe(after);
 });
+
+test("what pods send is forwarded by the interfaces that it comes in by and goes out by, though somebody has switched that off for one of them alone", () => {
+  using dir = mkdtempDisposableSync(join(tmpdir(), "coracle-host-"));
+  const path = (name: string): string => join(dir.path, "net/ipv4/conf", name, "forwarding");
+  const has = (): string[] => ["eth0", "cni0", "eth1"].map((name) => readFileSync(path(name), "utf8"));
+  for (const name of ["eth0", "cni0", "eth1"]) {
+    mkdirSync(join(path(name), ".."), { recursive: true });
+    writeFileSync(path(name), "0");
+  }
+  writeFileSync(join(dir.path, "net/ipv4/ip_forward"), "1");
+  const { keep } = letPacketsThrough({ sysctl: sysctlKeeper({ recordFile: join(dir.path, "record.json"), log: silentLog, root: dir.path }), usesV6: false, interfaceName: "eth0", log: silentLog });
+  expect(has()).toEqual(["1", "1", "0"]);
+  writeFileSync(path("eth0"), "0");
+  keep!();
+  expect(has()).toEqual(["1", "1", "0"]);
+});

@@ -7,8 +7,10 @@
 import { existsSync } from "node:fs";
 import type { Log } from "../../core/observe/log.ts";
 import { exec } from "../os/exec.ts";
+import { BRIDGE } from "../os/pod-bridge.ts";
 import type { SysctlKeeper } from "../os/sysctl.ts";
 import { keepHearingRouters, presentWaysOut } from "./router-advertisements.ts";
+import { VXLAN_DEVICE } from "./vxlan.ts";
 
 const FORWARDING_V6 = "net.ipv6.conf.all.forwarding";
 /** 1: where what a connection sends does not arrive, smaller packets are tried. Else all that is large hangs, while heartbeats arrive. Source: linux Documentation/networking/ip-sysctl.rst */
@@ -88,10 +90,13 @@ export function letPacketsThrough({ sysctl, usesV6, interfaceName, waysOut = pre
     hear();
     set(FORWARDING_V6, "1");
   }
+  const ways = [BRIDGE, VXLAN_DEVICE, ...(interfaceName === undefined ? [] : [interfaceName])];
+  const forward = (): void => { for (const name of ways) if (sysctl.get(`net/ipv4/conf/${name}/forwarding`) === "0") sysctl.set(`net/ipv4/conf/${name}/forwarding`, "1"); };
+  forward(); // ip_forward changes those of all interfaces, if it is changed itself
   const filtersV6 = set("net.bridge.bridge-nf-call-ip6tables", "1"); // also without IPv6: pods of one bridge have it on their link
   const bridgeNetfilter = set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || filtersV6);
   if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node no network policy holds, and connections to services show the node's address");
-  return { bridgeNetfilter, keep: () => { hear(); kept.forEach((value, name) => void sysctl.set(name, value)); } };
+  return { bridgeNetfilter, keep: () => { hear(); kept.forEach((value, name) => void sysctl.set(name, value)); forward(); } };
 }
 
 /** Built in, loaded already, or not to be had: what matters is whether it works afterwards. */

@@ -10,6 +10,7 @@ import type { Family } from "../../core/net/cidr.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
+import type { ChainName } from "../os/chain-watch.ts";
 import { type FilterChain, filterChains, NftError } from "../os/exec-nft.ts";
 import type { Link, Netlink } from "../os/netlink.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
@@ -187,6 +188,12 @@ const facts: NetworkFacts = {
   mtuOf: (name) => (name === "eth0" ? 1400 : undefined),
 };
 
+const ZERO = "0".repeat(32), V6_OF_WWAN = "20010db8000700000000000000000005 04 40 00 00    wwan0\n";
+/** Default ones: metric, flags, interface. */
+function routesV6(routes: readonly (readonly string[])[]): string {
+  return routes.map(([metric = "", flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
+}
+
 const OFFLINE = { route4: "", route6: "", addresses4: [], addresses6: "" };
 
 test("a machine's own addresses among those of pods, but for what a pod network has made", () => {
@@ -297,6 +304,17 @@ test.each([
   expect(settledAt({ ips: [ip], interfaceName: own, mtu: 1400 }, [4], { mayBeAlone, home }, { ...facts, ...change })?.ips).toEqual(to);
 });
 
+test.each([
+  { name: "comes back to its first one", routes: [["2bc", "00000003", "wwan0"], ["64", "00000003", "eth0"]], to: ["2001:db8::5"] },
+  { name: "comes back though NetworkManager finds no internet there", routes: [["2bc", "00000003", "wwan0"], ["4e84", "00000003", "eth0"]], to: ["2001:db8::5"] },
+  { name: "stays where they are alike", routes: [["400", "00450003", "eth0"], ["400", "00450003", "wwan0"]], to: undefined },
+  { name: "stays where it has lost its way out", routes: [["64", "00000003", "eth0"]], to: undefined },
+  { name: "stays where its router thinks less of itself for a while", routes: [["400", "18450003", "wwan0"], ["400", "00450003", "eth0"]], to: undefined },
+])("a node of IPv6 alone that is where its second way out leads $name", ({ routes, to }) => {
+  const change = { addresses4: [], route4: "", route6: routesV6(routes), addresses6: `${facts.addresses6}${V6_OF_WWAN}` };
+  expect(settledAt({ ips: ["2001:db8:7::5"], interfaceName: "wwan0", mtu: 1400 }, [6], {}, { ...facts, ...change })?.ips).toEqual(to);
+});
+
 test("a node whose router deprecates its address, as one does that has lost its own network, stays: it is reached there as before", () => {
   const own = { ips: ["2001:db8::5"], interfaceName: "eth0", mtu: 1400 }, here = { ...facts, ...OFFLINE, addresses6: facts.addresses6.replaceAll(" 80 ", " a0 ") };
   expect(settledAt(own, [6], { mayBeAlone: true }, here)).toBeUndefined();
@@ -398,7 +416,27 @@ test.skipIf(process.platform !== "linux").each(["ip coracle-masq", "ip6 coracle-
   await ended;
 });
 
-const ZERO = "0".repeat(32);
+test.skipIf(process.platform !== "linux")("a firewall's chain that drops all of a sudden lets through what is the cluster's as soon as it is told of", async () => {
+  using dir = directory();
+  const api = fakeApi(), stop = new AbortController(), written: string[] = [];
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const forward: FilterChain = { family: "ip", table: "filter", tableHandle: 1, name: "FORWARD", hook: "forward", rest: "accept", handedTo: [], commented: [] };
+  let chains = [forward], watched: readonly ChainName[] = [], tell: () => void = () => undefined;
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
+    nft: { async apply(text) { written.push(text); }, names: async () => undefined, chain: async () => "", filters: async () => chains },
+    watchChains: (names, look) => { watched = names; tell = look; }, overlay: noOverlay, cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
+  });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
+  await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: { podCIDRs: ["10.42.1.0/24"] }, status: { addresses: [{ type: "InternalIP", address: "172.30.0.1" }] } } as never, { signal });
+  await eventually(() => watched, (names) => names.length === 1 && names[0]!.name === "FORWARD");
+  chains = [{ ...forward, rest: "drop" }];
+  tell();
+  await eventually(() => written.join(""), (text) => text.includes("insert rule ip filter FORWARD ip saddr 10.42.0.0/16"));
+  stop.abort();
+  await ended;
+});
+
 test.each([
   { name: "one thinks less of itself", routes: [["1", "18450003", "wwan0"], ["1", "00450003", "eth0"]], ip: "2001:db8::5" },
   { name: "one thinks more of itself", routes: [["1", "00450003", "eth0"], ["1", "08450003", "wwan0"]], ip: "2001:db8:7::5" },
@@ -406,9 +444,7 @@ test.each([
   { name: "one has the better metric", routes: [["1", "18450003", "wwan0"], ["2", "08450003", "eth0"]], ip: "2001:db8:7::5" },
   { name: "one has no internet, and is NetworkManager's last resort", routes: [["258", "00000003", "wwan0"], ["4e84", "00000003", "eth0"]], ip: "2001:db8::5" },
 ])("of two routers a node goes by one as the kernel does: $name", ({ routes, ip }) => {
-  const addresses6 = `${facts.addresses6}20010db8000700000000000000000005 04 40 00 00    wwan0\n`;
-  const route6 = routes.map(([metric = "", flags, name]) => `${ZERO} 00 ${ZERO} 00 fe800000000000000000000000000001 ${metric.padStart(8, "0")} 00000001 00000000 ${flags}    ${name}\n`).join("");
-  expect(nodeAddresses([], { ...facts, addresses6, route6 }).ips).toEqual(["192.168.0.5", ip]);
+  expect(nodeAddresses([], { ...facts, addresses6: `${facts.addresses6}${V6_OF_WWAN}`, route6: routesV6(routes) }).ips).toEqual(["192.168.0.5", ip]);
 });
 
 test("of several addresses a node has the same one whatever order the kernel tells them in, and one that is reached from everywhere before one of its site", () => {

@@ -31,12 +31,13 @@ import { type Exec, exec } from "../os/exec.ts";
 import type { Nft, NftFamily } from "../os/exec-nft.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import type { Netlink } from "../os/netlink.ts";
+import type { WatchChains } from "../os/chain-watch.ts";
 import type { OnTables } from "../os/table-watch.ts";
 import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
 import { CNI_RESULTS } from "./cni-records.ts";
 import { firewalldPassages } from "./firewalld.ts";
-import { allowThroughFirewall } from "./forward.ts";
+import { allowThroughFirewall, type TellFirewall } from "./forward.ts";
 import { legacyPassages } from "./legacy-iptables.ts";
 import { type Conntracking, type PreparedHost, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
@@ -62,6 +63,8 @@ export interface NodeNetworkOptions {
   readonly nft: Nft;
   /** Somebody may have emptied the packet filter, or a firewall has started. Absent: that is seen at the end of a period alone. */
   readonly onTables?: OnTables | undefined;
+  /** Of the host's own firewall. */
+  readonly watchChains?: WatchChains | undefined;
   /** Ports of this machine that are the ingress's. */
   readonly ingressPorts?: readonly string[] | undefined;
   /** openNetlink; absent: the CNI plugin makes the bridge with the first pod. */
@@ -114,6 +117,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
   const firewalld = firewalldPassages({ exec: options.exec ?? exec, noteFile: paths.firewalld, log });
   const legacy = legacyPassages({ exec: options.exec ?? exec });
+  const watchIts: TellFirewall = async (chains) => options.watchChains?.(chains, () => wake());
   let host: PreparedHost = { bridgeNetfilter: false };
   let masquerade = "", guard = ""; // as applied
   let warned: number | undefined; // of datagrams larger than that
@@ -147,7 +151,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       if (dropped !== undefined) log.warn("this machine's network is too small for a tunnel over IPv6: datagrams of pods' IPv6 that are larger than what it carries do not reach other nodes", { mtu: uplink.mtu, carriedBytes });
       warned = dropped;
     }
-    await allowThroughFirewall(nft, passage, [firewalld, legacy], signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at, or told what is the cluster's", { error }); });
+    await allowThroughFirewall(nft, passage, [firewalld, legacy, watchIts], signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at, or told what is the cluster's", { error }); });
     if (!self) return;
     await overlay.sync(self, others, signal);
   }

@@ -163,11 +163,12 @@ function isMore(found: NodeAddresses, own: NodeAddresses, families: readonly Fam
 
 /**
  * The first default route leads by it, one of a larger metric by the node's own, and none of its families is lost. A node whose own has no such route any more stays: that may be about the internet
- * alone. So does one whose networks are alike, as systemd's are: there the first is who came first.
+ * alone, as what a router of IPv6 thinks of itself may be. So does one whose networks are alike, as systemd's are: there the first is who came first.
  */
-function isBetter(found: NodeAddresses, own: NodeAddresses, { route4 }: NetworkFacts): boolean {
-  const routes = defaultRoutesV4(route4), [best] = routes, ofOwn = routes.find(({ device }) => device === own.interfaceName);
+function isBetter(found: NodeAddresses, own: NodeAddresses, { route4, route6 }: NetworkFacts): boolean {
   const has = familiesOf(found.ips), had = familiesOf(own.ips);
+  const routes = had.includes(4) ? defaultRoutesV4(route4) : defaultRoutesV6(route6).toSorted((a, b) => a.metric - b.metric);
+  const [best] = routes, ofOwn = routes.find(({ device }) => device === own.interfaceName);
   return own.family === undefined && best !== undefined && !PRIVATE.test(best.device) && best.device === found.interfaceName && ofOwn !== undefined && best.metric < ofOwn.metric
     && had.every((family) => has.includes(family)) && !found.ips.some((ip) => LINK_LOCAL.test(ip));
 }
@@ -254,12 +255,17 @@ function defaultRoutesV4(text: string): DefaultRoute[] {
 
 /**
  * Columns: destination length source length gateway metric refcount use flags interface; numbers in hexadecimal. Routers' routes have one metric, and what they think of themselves is in the
- * flags; where that does not tell either, IPv4's interface is taken if it is one of them.
+ * flags: `preference`, the best is 0.
  */
-function defaultInterfaceV6(text: string, ofV4: string | undefined): string | undefined {
+function defaultRoutesV6(text: string): (DefaultRoute & { readonly preference: number })[] {
   const routes = text.split("\n").map((line) => line.trim().split(/\s+/)).filter(([destination, length, , , , , , , , device]) => /^0{32}$/.test(destination ?? "") && length === "00" && device !== "lo");
-  const rank = ([, , , , , metric, , , flags, device]: readonly string[]): readonly number[] => [withoutPenalty(Number(`0x${metric}`)), ROUTER_PREFERENCES.indexOf((Number(`0x${flags}`) >>> ROUTER_PREFERENCE_SHIFT) & 3), device === ofV4 ? 0 : 1];
-  return routes.map((route) => ({ rank: rank(route), device: route[9] })).sort((a, b) => a.rank.map((one, at) => one - b.rank[at]!).find((one) => one !== 0) ?? 0)[0]?.device;
+  return routes.map(([, , , , , metric, , , flags, device = ""]) => ({ device, metric: withoutPenalty(Number(`0x${metric}`)), preference: ROUTER_PREFERENCES.indexOf((Number(`0x${flags}`) >>> ROUTER_PREFERENCE_SHIFT) & 3) }));
+}
+
+/** Where neither the metric nor routers tell, IPv4's interface is taken if it is one of them. */
+function defaultInterfaceV6(text: string, ofV4: string | undefined): string | undefined {
+  const isOther = ({ device }: DefaultRoute): number => (device === ofV4 ? 0 : 1);
+  return defaultRoutesV6(text).sort((a, b) => a.metric - b.metric || a.preference - b.preference || isOther(a) - isOther(b))[0]?.device;
 }
 
 /**

@@ -12,7 +12,7 @@ const ID = Uint8Array.of(1, 2, 3, 4), ZONE = be16(7);
 const TOLD = joined([Uint8Array.of(10, 0, 0, 0), nested(1, ORIGINAL), nested(2, joined([nested(1, attribute(3, ip(3)), attribute(4, ip(1))), nested(2, attribute(1, u8(17)), attribute(2, be16(5353)), attribute(3, be16(40_000)))])), attribute(12, ID), attribute(18, ZONE)]);
 const ONLY_UDP = joined([nested(1, nested(2, attribute(1, u8(17)))), nested(25, attribute(1, u32(8)), attribute(2, u32(0)))]);
 const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString("hex");
-const socketOf = (calls: Partial<NetlinkSocket>): NetlinkSocket => ({ request() {}, batch() {}, dump: () => [], dumpInParts: () => [], close() {}, ...calls });
+const socketOf = (calls: Partial<NetlinkSocket>): NetlinkSocket => ({ request() {}, batch() {}, get: () => [], dump: () => [], dumpInParts: () => [], close() {}, ...calls });
 
 test("a flow is read, and deleted by its first direction, its zone and its id", () => {
   const requests: string[] = [];

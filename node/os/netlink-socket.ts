@@ -9,6 +9,8 @@ export interface NetlinkSocket {
   request(type: number, flags: number, payload: Uint8Array): void;
   /** What `write` makes of the sequence number: messages of which only the last is acknowledged. */
   batch(write: (sequence: number) => Uint8Array): void;
+  /** The payloads that answer a question about one object. */
+  get(type: number, payload: Uint8Array): Uint8Array[];
   /** The payloads of all objects of a kind. */
   dump(type: number, payload: Uint8Array): Uint8Array[];
   /** The same, as the kernel hands them over, of kinds of which there may be a hundred thousand. What changes meanwhile may be missing. No other call before it has come to its end: the kernel takes none. */
@@ -108,6 +110,10 @@ export function netlinkSocket(protocol: number = NETLINK_ROUTE): NetlinkSocket {
     batch(write) {
       sendBytes(write(++sequence));
       collect();
+    },
+    get(type, payload) {
+      send(type, NLM.REQUEST | NLM.ACK, payload);
+      return collect().payloads;
     },
     dump(type, payload) {
       for (let tries = 1; ; tries++) {

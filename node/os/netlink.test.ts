@@ -18,7 +18,7 @@ test("messages and attributes are padded, nested and read back", () => {
 
 test("a route, a neighbour, a forwarding entry and a rule as the kernel wants them", () => {
   const requests: string[] = [];
-  const net = netlinkOver({ request: (type, flags, payload) => void requests.push(`${type} ${flags.toString(16)} ${hex(payload)}`), batch() {}, dump: () => [], dumpInParts: () => [], close() {} });
+  const net = netlinkOver({ request: (type, flags, payload) => void requests.push(`${type} ${flags.toString(16)} ${hex(payload)}`), batch() {}, get: () => [], dump: () => [], dumpInParts: () => [], close() {} });
   net.replaceRoute({ to: "10.42.1.0/24", via: "10.42.1.0", device: 4, onlink: true, protocol: 171 });
   net.replaceNeighbour({ device: 4, ip: "fd42::1", mac: "0a:58:0a:2a:01:00" });
   net.replaceForwarding({ device: 4, ip: "172.30.0.2", mac: "0a:58:0a:2a:01:00" });
@@ -34,7 +34,7 @@ test("a route, a neighbour, a forwarding entry and a rule as the kernel wants th
 });
 
 test("what is there already, and what is gone, are no errors; all else is", () => {
-  const failing = (errno: number) => netlinkOver({ request() { throw new NetlinkError("x", errno); }, batch() {}, dump: () => [], dumpInParts: () => [], close() {} });
+  const failing = (errno: number) => netlinkOver({ request() { throw new NetlinkError("x", errno); }, batch() {}, get: () => [], dump: () => [], dumpInParts: () => [], close() {} });
   expect(() => failing(17).addAddress(1, "10.0.0.1/24")).not.toThrow();
   expect(() => failing(3).removeRoute({ to: "10.0.0.0/8", device: 1, protocol: 171 })).not.toThrow();
   expect(() => failing(1).addAddress(1, "10.0.0.1/24")).toThrow(NetlinkError);
