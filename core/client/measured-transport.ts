@@ -7,7 +7,7 @@
  */
 import { StatusError } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import type { Metrics } from "../observe/metrics.ts";
+import { type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { ApiRequest, Transport } from "./transport.ts";
 
 const SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
@@ -26,7 +26,10 @@ export function measuredTransport(transport: Transport, { metrics, clock, host }
   const seconds = metrics.histogram("rest_client_request_duration_seconds", "[ALPHA] Request latency in seconds. Broken down by verb, and host.", SECONDS);
   const sent = metrics.histogram("rest_client_request_size_bytes", "[ALPHA] Request size in bytes. Broken down by verb and host.", BYTES);
   const received = metrics.histogram("rest_client_response_size_bytes", "[ALPHA] Response size in bytes. Broken down by verb and host.", BYTES);
-  const count = ({ method }: ApiRequest, code: string): void => requests.inc({ code, method, host: host() });
+  const ended = seriesOf((host) => seriesOf((method) => seriesOf((code) => requests.with({ code, method, host }))));
+  const took = seriesOf((host) => seriesOf((verb) => seconds.with({ verb, host })));
+  const sizes = seriesOf((host) => seriesOf((verb) => ({ sent: sent.with({ verb, host }), received: received.with({ verb, host }) })));
+  const count = ({ method }: ApiRequest, code: string): void => ended(host())(method)(code).inc();
 
   return {
     async call(request) {
@@ -34,9 +37,9 @@ export function measuredTransport(transport: Transport, { metrics, clock, host }
       try {
         let code = 200;
         const answer = await transport.call({ ...request, answered: (told) => { code = told; }, sized(bytes) {
-          const labels = { verb: request.method, host: host() };
-          sent.observe(bytes.sent, labels);
-          received.observe(bytes.received, labels);
+          const of = sizes(host())(request.method);
+          of.sent.observe(bytes.sent);
+          of.received.observe(bytes.received);
         } });
         count(request, String(code));
         return answer;
@@ -44,7 +47,7 @@ export function measuredTransport(transport: Transport, { metrics, clock, host }
         count(request, codeOf(error));
         throw error;
       } finally {
-        seconds.observe((clock.uptimeMs() - startMs) / 1000, { verb: request.method, host: host() });
+        took(host())(request.method).observe((clock.uptimeMs() - startMs) / 1000);
       }
     },
     watch: (request) => ({ [Symbol.asyncIterator]: () => counting(transport.watch(request)[Symbol.asyncIterator](), (code) => count(request, code)) }),

@@ -82,6 +82,8 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, 
   const ran = seriesOf((extension_point) => seriesOf((status) => seriesOf((plugin) => plugins.with({ extension_point, plugin, status }))));
   const asked = seriesOf((plugin) => seriesOf((event) => seriesOf((hint) => queueing.with({ plugin, event, hint }))));
   const handling = seriesOf((event) => events.with({ event }));
+  const batched = seriesOf((result) => seriesOf((profile) => batchAttempts.with({ result, profile })));
+  const letGo = seriesOf((reason) => seriesOf((profile) => batchFlushes.with({ reason, profile })));
   const groups = hasGroups ? groupMetrics(metrics) : undefined;
   return {
     groupAlgorithm: (ms) => groups?.algorithm.observe(ms / 1000),
@@ -90,8 +92,8 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings, 
       groups?.duration.observe(ms / 1000, { result, profile });
     },
     permitWaited: (ms) => groups?.waits.observe(ms / 1000, { result: "Success" }),
-    batchAttempt: (result, profile) => batchAttempts.inc({ result, profile }),
-    batchFlushed: (reason, profile) => batchFlushes.inc({ reason, profile }),
+    batchAttempt: (result, profile) => batched(result)(profile).inc(),
+    batchFlushed: (reason, profile) => letGo(reason)(profile).inc(),
     evaluated(point, plugins, profile) {
       const series = evaluated(point)(profile);
       for (const [plugin, times] of plugins) if (times > 0) series(plugin).inc(times);

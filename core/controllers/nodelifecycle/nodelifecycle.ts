@@ -112,12 +112,17 @@ export function nodeLifecycleControllers({ client, informers, events, clock, met
     },
   };
 
+  const readyStatusOf = (nodeName: string): string | undefined => {
+    const node = nodes.get(objectKey("", nodeName));
+    return node && readyStatus(node);
+  };
+
   /** Pods that land on a node that is not ready. */
   const assignments: Controller = {
     name: "node_lifecycle_controller_pods",
     workers: 2,
     reads: [nodes],
-    watches: [mapped(pods, ({ object, old, deleted }) => (!deleted && object.spec.nodeName && object.spec.nodeName !== old?.spec.nodeName ? [keyOf(object)] : []))],
+    watches: [mapped(pods, ({ object, old, deleted }) => (!deleted && object.spec.nodeName && object.spec.nodeName !== old?.spec.nodeName && readyStatusOf(object.spec.nodeName) !== "True" ? [keyOf(object)] : []))],
     async reconcile(key, { signal }) {
       const pod = pods.get(key);
       const node = pod?.spec.nodeName ? nodes.get(objectKey("", pod.spec.nodeName)) : undefined;

@@ -83,6 +83,25 @@ test("a node that falls silent is marked, its pods are not ready, and those that
   }, { clock });
 });
 
+test("a pod that comes to a node that is ready and drives nobody away, and goes, gives nobody work; one on another node does", () => {
+  const asked: string[] = [];
+  return withControllers((deps) => [...nodeLifecycleControllers(deps), taintEvictionController(deps)].map((one) => ({ ...one, reconcile: (key, call) => (asked.push(`${one.name} ${key}`), one.reconcile(key, call)) })), async (api, call) => {
+    const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
+    await nodes.create(node("calm"), call);
+    await nodes.create({ ...node("tainted"), spec: { taints: [{ key: "k", effect: "NoExecute" }] } }, call);
+    const silent = { ...node("silent"), status: { conditions: [{ type: "Ready", status: "False" }] } };
+    await nodes.create(silent, call);
+    await eventually(() => asked.filter((one) => one.startsWith("node_lifecycle_controller ")), (all) => new Set(all).size === 3);
+    for (const name of ["calm", "tainted", "silent"]) {
+      await pods.create(pod(name, { nodeName: name, tolerations: [{ operator: "Exists" }] }), call);
+      await pods.delete({ metadata: { name, namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+    }
+    const ofPods = (): string[] => [...new Set(asked.filter((one) => one.includes(" default/")))].sort();
+    await eventually(ofPods, (all) => all.includes("node_lifecycle_controller_pods default/silent") && all.includes("noexec_taint_pod default/tainted"));
+    expect(ofPods().filter((one) => one.endsWith("/calm"))).toEqual([]);
+  });
+});
+
 test("a pod that is on its way out when its node is tainted is told, and counts as disrupted", () =>
   withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
     const pods = api.client.resource(PODS);

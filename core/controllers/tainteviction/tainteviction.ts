@@ -47,13 +47,19 @@ export function taintEvictionController({ client, informers, events, clock, metr
   const cancel = (key: ObjectKey): void => { if (due.delete(key)) tell(key, "Cancelling deletion of"); };
   const noExecute = (node: Readonly<Node> | undefined): readonly Readonly<Taint>[] => (node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
 
+  /** Nearly always: it is on a node that drives nobody away, or gone, and nothing was to come. A taint that comes later asks for all pods of its node. */
+  const isLeftAlone = ({ spec }: Readonly<Pod>, deleted: boolean): boolean => {
+    const node = deleted || !spec.nodeName ? undefined : nodes.get(objectKey("", spec.nodeName));
+    return deleted || (node !== undefined && noExecute(node).length === 0);
+  };
+
   return {
     name: "noexec_taint_pod",
     workers: 8,
     watches: [
       mapped(pods, ({ object, old, deleted }) => {
         const same = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && sameToApi(old.spec.tolerations ?? [], object.spec.tolerations ?? []);
-        return same || !object.spec.nodeName ? [] : [keyOf(object)];
+        return same || !object.spec.nodeName || (isLeftAlone(object, deleted) && !due.has(keyOf(object))) ? [] : [keyOf(object)];
       }),
       mapped(nodes, ({ object, old }) => (old !== undefined && canonical(noExecute(old)) === canonical(noExecute(object)) ? [] : pods.by(PODS_BY_NODE, object.metadata.name).map(keyOf))),
     ],
