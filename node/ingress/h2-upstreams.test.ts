@@ -1,5 +1,6 @@
 import { createServer, type ServerHttp2Session, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { systemClock } from "../../core/lifecycle/clock.ts";
@@ -85,7 +86,7 @@ test("a connection that has no numbers left for requests is left for another one
 });
 
 const BEGUN = (stream: number): Buffer => Buffer.concat([frame(1, 4, stream, Buffer.from([0x88])), frame(0, 0, stream, Buffer.from("half"))]); // ":status: 200" and data
-const CANCEL = Buffer.from([0, 0, 0, 8]), TWO_AT_ONCE = Buffer.from([0, 3, 0, 0, 0, 2]);
+const END = 1, CANCEL = Buffer.from([0, 0, 0, 8]), TWO_AT_ONCE = Buffer.from([0, 3, 0, 0, 0, 2]);
 
 test.each([
   ["resets the stream", (socket: Socket, stream: number) => void socket.write(frame(3, 0, stream, CANCEL))],
@@ -102,6 +103,24 @@ test.each([
   body.on("error", () => undefined).resume();
   await new Promise<void>((resolve) => void body.once("close", resolve));
   expect(isWhole()).toBe(false);
+});
+
+test.each([["NO_ERROR", Buffer.alloc(4)], ["CANCEL", CANCEL]])("an answer that is whole stays so for who takes it slowly, though the endpoint wants no more of the request and resets it with %s", async (_, code) => {
+  await using server = await frameServer((socket, stream) => void socket.write(Buffer.concat([BEGUN(stream), frame(0, 0, stream, Buffer.alloc(16_000, ".")), frame(0, END, stream, Buffer.from("end")), frame(3, 0, stream, code)])));
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => [])), asked = new PassThrough();
+  asked.write("more follows");
+  const ask = await upstreams.connect({ address: "127.0.0.1", port: server.port }, undefined);
+  const { body, isWhole } = await ask({ method: "POST", target: "/", headers: [["host", "h"]], body: asked }, new AbortController().signal);
+  let bytes = 0;
+  body.on("data", (piece: Buffer) => {
+    bytes += piece.length;
+    body.pause();
+    setTimeout(() => body.resume(), 20);
+  });
+  let hasEnded = false;
+  await new Promise<void>((resolve) => void body.once("end", () => { hasEnded = true; }).once("close", resolve));
+  expect([bytes, hasEnded, isWhole()]).toEqual([16_007, true, true]);
+  upstreams.sweep(0);
 });
 
 test("of more requests than an endpoint takes at once on a connection each has a place on another one", async () => {

@@ -146,13 +146,14 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
     sent[to] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
   }
   const stream = requested(session, sent, { endStream: body === undefined });
+  const isWhole = keepSaid(stream, signal);
   let trailers: http2.OutgoingHttpHeaders | undefined;
   const quit = (): void => {
     if (body === undefined || stream.writableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
     else stream.destroy(new Error("canceled")); // of `close` Bun makes an end like any: half a request would look whole
   };
   signal.addEventListener("abort", quit, { once: true });
-  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, isWhole: () => !stream.rstCode, trailers: () => trailers }));
+  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, isWhole, trailers: () => trailers }));
   stream.once("trailers", (received) => { trailers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(":"))); });
   stream.on("error", reject);
   stream.once("close", () => {
@@ -163,6 +164,30 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
   body?.on("error", quit).pipe(stream);
   if (signal.aborted) quit();
   return promise;
+}
+
+/**
+ * An endpoint that has said all may reset the stream, as it wants no more of the request (RFC 9113 section 8.1): every server of gRPC in Go does. What its client has not taken by then
+ * the engine would throw away; here it can still be read, until `signal` aborts. Returns whether the endpoint has said all.
+ */
+function keepSaid(stream: http2.ClientHttp2Stream, signal: AbortSignal): () => boolean {
+  let saidAll = false;
+  const push = stream.push.bind(stream), destroy = stream._destroy.bind(stream);
+  stream.push = (piece: unknown, encoding?: BufferEncoding) => {
+    if (piece === null) saidAll ||= stream.rstCode === 0; // of what is cut off the engine makes an end, too, and says 0 of one that came
+    return push(piece, encoding);
+  };
+  stream._destroy = (error, done) => destroy(error, (failure) => {
+    if (error || !saidAll || stream.readableEnded || signal.aborted) return done(failure);
+    const over = (): void => {
+      stream.off("end", over);
+      signal.removeEventListener("abort", over);
+      done(failure);
+    };
+    stream.on("end", over);
+    signal.addEventListener("abort", over, { once: true });
+  });
+  return () => saidAll || !stream.rstCode;
 }
 
 /** There is no stream: its headers are none that HTTP/2 has, or the connection has just ended. */
