@@ -1,8 +1,8 @@
-/** `coracle check`: looks for damage in a data directory. The server must not be running. */
+/** `coracle check`: looks for damage in a data directory. Beside a running server at the files alone, which that has in memory. */
 import { existsSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { systemClock } from "../core/lifecycle/clock.ts";
-import { checkStore, repairStore, type StoreReport } from "../storage/check.ts";
+import { checkOpenStore, checkStore, repairStore, type StoreReport } from "../storage/check.ts";
 import { finishReplacing } from "../storage/replace.ts";
 import { StoreError } from "../storage/store.ts";
 import { setNativeDirectory } from "./assets.ts";
@@ -11,9 +11,10 @@ import { mendHere } from "./mend-datastore.ts";
 import { paths, withoutLinks } from "./paths.ts";
 import { machineSettings, mustReach } from "./tools.ts";
 
-const USAGE = `Usage: coracle check [--repair [--force]] [--data-dir DIR]   looks for damage in a server's store; the server must be stopped
+const USAGE = `Usage: coracle check [--repair [--force]] [--data-dir DIR]   looks for damage in a server's store: in all of it while the server is
+                                                           stopped, in its files while it runs
 
-  --repair      makes a sound store of a damaged one, as the server does at its start: of the newest snapshot and what can be read, or, without
+  --repair      with the server stopped: makes a sound store of a damaged one, as the server does at its start: of the newest snapshot and what can be read, or, without
                 any, of what can be read if that is nearly all; the damaged one is kept
   --force       of what can be read, however little that is, and of nothing else
   --data-dir    of which server; default: the one that is installed here`;
@@ -30,7 +31,11 @@ export async function check(argv: readonly string[]): Promise<number> {
   if (!existsSync(path)) finishReplacing(withoutLinks(path)); // one that was cut off, as the server would
   if (!existsSync(path)) throw new ConfigError(`${path}: there is no store; is --data-dir right?`);
   setNativeDirectory(native);
-  const report = await checkStore(path, { wasUsed: existsSync(tls) });
+  const report = await checkStore(path, { wasUsed: existsSync(tls) }).catch((error: unknown) => {
+    if (repair || !(error instanceof StoreError) || error.code !== "locked") throw error;
+    return undefined;
+  });
+  if (report === undefined) return besideServer(path);
   console.log(summary(report));
   for (const { what, key } of report.problems) console.log(`  ${key === undefined ? "" : `${key}: `}${what}`);
   if (report.repair === "not needed") {
@@ -49,6 +54,18 @@ export async function check(argv: readonly string[]): Promise<number> {
   const repaired = await repairStore(path);
   console.log(`repaired: ${repaired.rows} rows kept`);
   return 0;
+}
+
+function besideServer(store: string): number {
+  const { path, problems, bytes } = checkOpenStore(store);
+  console.log(`${path}: ${bytes} bytes, open: a server runs with it; its files are looked at, and not each row`);
+  for (const { what } of problems) console.log(`  ${what}`);
+  if (problems.length === 0) {
+    console.log("nothing is wrong with the files");
+    return 0;
+  }
+  console.log("the server goes on with what it has in memory, and would meet this at its next start: keep all of it with `coracle snapshot save`, then restart the server, which mends its store with that");
+  return 1;
 }
 
 async function mended(path: string, snapshots: string): Promise<number> {

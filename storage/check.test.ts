@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { backupStore, backupStream, inspectBackup, restoreStore, saveBackup } from "./backup.ts";
-import { checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
+import { checkOpenStore, checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
 import { levelEngine } from "./leveldb/leveldb.ts";
 import { openStore } from "./open.ts";
@@ -137,6 +137,26 @@ test("who comes second is told that the store is locked", async () => {
   expect((await failure(checkStore(path))).code).toBe("locked");
   await store.close();
   await (await open(path)).close();
+});
+
+test("a damaged store that a server has open is neither repaired nor replaced: the server goes on with it", async () => {
+  const { path, rows, revision } = await filled();
+  const file = join(scratch(), "copy.zst");
+  const store = await open(path);
+  await backupStore(store, file);
+  expect(checkOpenStore(path)).toMatchObject({ path, problems: [] });
+  const table = biggest(files(path, /\.ldb$/));
+  garble(table, statSync(table).size / 2 | 0, 200);
+  const damaged = readFileSync(table), there = readdirSync(path);
+  expect((await failure(checkStore(path))).code).toBe("locked");
+  expect((await failure(repairStore(path))).code).toBe("locked");
+  expect((await failure(restoreStore({ file, path, clock, aside: join(scratch(), "aside") }))).code).toBe("locked");
+  expect([readFileSync(table), readdirSync(path)]).toEqual([damaged, there]);
+  expect(checkOpenStore(path).problems).toEqual([{ what: expect.stringMatching(/^the table \d+\.ldb is damaged$/) }]);
+  const next = await store.put("/after", {}, 0); // it has all of it in memory
+  expect((await store.list({ prefix: "/rows/" })).rows).toEqual(rows);
+  expect(next).toBeGreaterThan(revision);
+  await store.close();
 });
 
 test("a path that cannot be a store is explained", async () => {

@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { storeError } from "./disk.ts";
 import type { Engine } from "./engine.ts";
 import { META_KEY } from "./keys.ts";
-import { levelEngine, repairLevel } from "./leveldb/leveldb.ts";
+import { damageWhileOpen, levelEngine, refuseOpen, repairLevel } from "./leveldb/leveldb.ts";
 import { load, type Loaded, type Problem } from "./mvcc/load.ts";
 import { EMPTIED, type MvccOptions } from "./mvcc/mvcc.ts";
 import { encodeMeta, encodeRecord } from "./mvcc/record.ts";
@@ -38,8 +38,15 @@ export interface StoreReport {
 /** Revisions that a repaired or restored store skips, so that none repeats whatever was lost. At 5,000 writes a second they last for two days of writes. */
 export const REVISIONS_SKIPPED = 1_000_000_000;
 
+/** What is wrong with the files of a store that a server has open; rows are not looked at. Throws "unavailable" if they cannot be read. */
+export function checkOpenStore(path: string): Pick<StoreReport, "path" | "problems" | "bytes"> {
+  const what = damageWhileOpen(path);
+  return { path, problems: what === undefined ? [] : [{ what }], bytes: bytesIn(path) };
+}
+
 /** `wasUsed`: something is known to have been written to it. Throws "locked" if the store is open elsewhere, "unavailable" if there is none or it cannot be read. */
 export async function checkStore(path: string, { wasUsed = false }: Pick<MvccOptions, "wasUsed"> = {}): Promise<StoreReport> {
+  refuseOpen(path);
   let engine: Engine | undefined;
   try {
     engine = await openOffline(path);

@@ -18,7 +18,7 @@ import { buildStore } from "./build.ts";
 import { bytesIn, REVISIONS_SKIPPED } from "./check.ts";
 import { freeBytes, isUnreadable, storeError } from "./disk.ts";
 import type { Engine, StoreClock } from "./engine.ts";
-import { isLevelStore, isLogWhole, isOpenElsewhere, levelEngine, repairLevel, unreadableShare } from "./leveldb/leveldb.ts";
+import { isLevelStore, isLogWhole, levelEngine, refuseOpen, repairLevel, unreadableShare } from "./leveldb/leveldb.ts";
 import { load } from "./mvcc/load.ts";
 import { buildingPath, copyPath, finishedPath, refuseMounted, replaceStore } from "./replace.ts";
 import { StoreError, type Revision, type Row } from "./store.ts";
@@ -67,7 +67,7 @@ export interface BackupRows { readonly rows: readonly Row[]; readonly revision: 
 
 /** Throws StoreError "corrupt" with the reason why not, "full" if there is no room for a copy, "locked" if a server has it open, "unavailable" where it cannot be replaced; then nothing has changed. */
 export async function mendStore({ path, aside, backups, clock }: MendOptions): Promise<Mended> {
-  if (isOpenElsewhere(path)) throw storeError("locked", { path, reason: "another process has the store open" });
+  refuseOpen(path);
   refuseMounted(path);
   if ((freeBytes(path) ?? Infinity) < 3 * bytesIn(path) + ROOM_BYTES /* the copy, its repair, the new one */) throw storeError("full", { path, reason: "the store is damaged, and there is no room to make another one of it" });
   const salvaged = await salvage(path, clock);

@@ -19,7 +19,7 @@ import { join } from "node:path";
 import { Level } from "level";
 import { explain, freeBytes, isUnreadable, makeDirectory, storeError } from "../disk.ts";
 import type { Engine, EngineWrite, StoreClock } from "../engine.ts";
-import type { StoreError } from "../store.ts";
+import { StoreError } from "../store.ts";
 import { liveTables } from "./live-tables.ts";
 import { damageInLog } from "./log-damage.ts";
 import { damageInTable, NO_TYPE } from "./table-damage.ts";
@@ -50,6 +50,8 @@ const PAGE_ROWS = 1000;
 const LOST = "lost";
 /** How often LevelDB is told to drop what was overwritten and deleted when room gets short. It rewrites all rows, so not more often than needed. */
 const RECLAIM_EVERY_MS = 10 * 60_000;
+/** Each takes as long as reading the store does, in which LevelDB puts a few files together at most. */
+const LOOKS = 3;
 
 export async function levelEngine(options: LevelOptions): Promise<Engine> {
   const { path, create = false, repaired = false, freeBytesMin = FREE_BYTES_MIN } = options;
@@ -180,12 +182,34 @@ function leaveOutDamage(path: string, name: string): void {
 }
 
 /** Whether another process has the store at `path` open, as far as the system tells: damage is looked for before LevelDB is asked, which alone can lock. */
-export function isOpenElsewhere(path: string): boolean {
+function isOpenElsewhere(path: string): boolean {
   try {
     const { ino } = statSync(join(path, "LOCK"));
     return new RegExp(`:${ino} `).test(readFileSync("/proc/locks", "utf8"));
   } catch {
     return false; // never opened, or no Linux
+  }
+}
+
+/** Throws StoreError "locked" if another process has the store at `path` open. Asked before anything is done to its files: where they are damaged LevelDB, which alone can lock, is not asked at all, and its own repair asks nobody. */
+export function refuseOpen(path: string): void {
+  if (isOpenElsewhere(path)) throw storeError("locked", { path, reason: "another process has the store open" });
+}
+
+/**
+ * What is wrong with the files of a store that another process has open, which has all of it in memory and will meet this when it opens it the next time; undefined: nothing. Rows are not looked at.
+ * Files come and go meanwhile: what is wrong is so at each look.
+ */
+export function damageWhileOpen(path: string): string | undefined {
+  for (let looks = 1; ; looks++) {
+    try {
+      refuseDamaged(path, { create: false, repaired: false });
+      return undefined;
+    } catch (error) {
+      if (looks < LOOKS) continue;
+      if (error instanceof StoreError && error.code === "corrupt") return String(error.fields["reason"]);
+      throw explain(error, path);
+    }
   }
 }
 

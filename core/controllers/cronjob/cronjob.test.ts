@@ -161,6 +161,20 @@ test("what another schedule would have meant before it was given is not made up 
   }, { clock });
 });
 
+test("a schedule that was given while the clock was ten years ahead does not wait for that time to come again", async () => {
+  const tenYearsMs = at("2036-01-01T00:00:00Z") - at("2026-01-01T00:00:00Z");
+  let aheadMs = at("2026-01-01T00:00:10Z") - Date.now() + tenYearsMs;
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs, after: (ms: number, work: () => void) => systemClock.after(Math.min(ms, 10), work) };
+  await withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
+    const made = await api.client.resource(CRON_JOBS).create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "0 0 1 6 *", suspend: true, jobTemplate: { spec: { template: {} } } } }, call);
+    await api.client.resource(CRON_JOBS).patch(made, "application/merge-patch+json", { spec: { schedule: "* * * * *", suspend: false } }, call);
+    await Bun.sleep(30);
+    aheadMs -= tenYearsMs;
+    const [job] = await eventually(() => api.all(JOBS), (all) => all.length > 0);
+    expect(job?.metadata.name).toBe(`c-${at("2026-01-01T00:00:00Z") / 60_000}`);
+  }, { clock });
+});
+
 test("a schedule whose day never comes is told of, and starts nothing", () =>
   withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
     await api.client.resource(CRON_JOBS).create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "0 0 31 2 *", jobTemplate: { spec: { template: {} } } } }, call);

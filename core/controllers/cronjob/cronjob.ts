@@ -113,7 +113,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     const nowMs = clock.nowMs();
     const isSet = nowMs >= releasedMs; // otherwise it is ours that is wrong, and what is ahead is right
     const sinceMs = rescheduledMs.get(keyOf(cron));
-    const timed = (one: Cron): Cron => notBefore(isSet ? withoutTimesAhead(one, nowMs) : one, sinceMs);
+    const timed = (one: Cron): Cron => isSet ? withoutTimesAhead(notBefore(one, sinceMs), nowMs) : notBefore(one, sinceMs);
     const again = (): number | undefined => nextDueInMs(timed({ ...cron, status: draft }), parsed, nowMs);
     const { atMs, many, never } = dueTime(timed(cron), parsed, nowMs);
     if (never) recorder.event(cron, "Warning", "InvalidSchedule", `invalid schedule: ${cron.spec.schedule} : time difference between two schedules is less than 1 second`);

@@ -13,7 +13,7 @@ import type { Cri } from "../../cri/client.ts";
 import { readStateFile, stateFile } from "../../os/state-file.ts";
 import { isSidecar } from "../pod-spec.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
-import { readCpus, storedCpus } from "./checkpoint.ts";
+import { type CpuCheckpoint, isReliedOn, readCpus, storedCpus } from "./checkpoint.ts";
 import { checkCores, chooseCpus, cpuHints, type CpuPolicy, type CpuState, validState, wantedByPod, wantedCpus, withCpus, withoutPod } from "./cpu-policy.ts";
 import { type CpuSet, formatCpuSet, NO_CPUS, sorted } from "./cpu-set.ts";
 import type { PlacementMetrics } from "./placement-metrics.ts";
@@ -37,6 +37,8 @@ export interface CpuManager extends Provider {
 
 interface Deps {
   readonly dataDir: string;
+  /** Which life of the machine this is (boot-id.ts). */
+  readonly boot: string;
   /** Undefined: nobody gets a processor alone. */
   readonly policy: CpuPolicy | undefined;
   readonly reconcileMs: number;
@@ -47,8 +49,8 @@ interface Deps {
   readonly log: Log;
 }
 
-/** Throws an Error for the user when the state file does not fit the policy or the machine. */
-export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metrics, clock, log }: Deps): CpuManager {
+/** Throws an Error for the user when the state file does not fit the policy or the machine, and something that runs may rely on it. */
+export function cpuManager({ dataDir, boot, policy, reconcileMs, cri, runtimes, metrics, clock, log }: Deps): CpuManager {
   const path = join(dataDir, CPU_STATE_FILE);
   const file = stateFile(path);
   const name = policy ? "static" : "none";
@@ -57,15 +59,20 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
   const applied = new Map<string, string>(); // container id → what we told the runtime last
   const begun = state;
   if (policy) metrics.cpusAre({ machine: policy.machine, state, reserved: policy.reserved });
-  file.save(() => storedCpus({ policy: name, state: begun }));
+  file.save(() => storedCpus({ policy: name, state: begun, boot }));
 
   function restored(): CpuState {
+    let found: CpuCheckpoint | undefined;
     try {
-      const found = readStateFile(path, log, readCpus);
-      const differs = found !== undefined && found.policy !== name;
-      if (differs && found.state.owned.size > 0) throw new Error(`configured policy "${name}" differs from state checkpoint policy "${found.policy}"`);
-      return policy ? validState(policy, differs ? NOTHING : (found?.state ?? NOTHING)) : NOTHING;
+      const read = (found = readStateFile(path, log, readCpus));
+      const differs = read !== undefined && read.policy !== name;
+      if (differs && read.state.owned.size > 0) throw new Error(`configured policy "${name}" differs from state checkpoint policy "${read.policy}"`);
+      return policy ? validState(policy, differs ? NOTHING : (read?.state ?? NOTHING)) : NOTHING;
     } catch (cause) {
+      if (!isReliedOn(found, { boot, isEmpty: found?.state.owned.size === 0 })) {
+        log.warn("which processors containers had is void: the machine, or its settings, are others, and nothing of before runs", { file: path, error: cause });
+        return policy ? validState(policy, NOTHING) : NOTHING;
+      }
       throw new Error(`could not restore state from checkpoint: ${(cause as Error).message}, please drain this node and delete the CPU manager checkpoint file "${path}" before restarting Kubelet`, { cause });
     }
   }
@@ -73,7 +80,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
   function become(next: CpuState): void {
     if (next === state) return;
     state = next;
-    file.save(() => storedCpus({ policy: name, state }));
+    file.save(() => storedCpus({ policy: name, state, boot }));
     if (policy) metrics.cpusAre({ machine: policy.machine, state, reserved: policy.reserved });
     changed.resolve();
   }

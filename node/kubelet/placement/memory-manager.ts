@@ -8,7 +8,7 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { readStateFile, stateFile } from "../../os/state-file.ts";
 import { isSidecar } from "../pod-spec.ts";
-import { readMemory, storedMemory } from "./checkpoint.ts";
+import { isReliedOn, type MemoryCheckpoint, readMemory, storedMemory } from "./checkpoint.ts";
 import { type Block, hintsOfBlocks, isPinned, memoryHints, memoryOfPod, type MemoryState, type NodeState, type Reusable, validMemory, wantedMemory, withMemory, withoutMemory } from "./memory-policy.ts";
 import type { PlacementMetrics } from "./placement-metrics.ts";
 import type { PodAdmission, Provider } from "./provider.ts";
@@ -30,27 +30,34 @@ export interface MemoryManager extends Provider {
 
 interface Deps {
   readonly dataDir: string;
+  /** Which life of the machine this is (boot-id.ts). */
+  readonly boot: string;
   /** With nothing given out; undefined: memory is not placed. */
   readonly machine: Record<string, NodeState> | undefined;
   readonly metrics: PlacementMetrics;
   readonly log: Log;
 }
 
-/** Throws an Error for the user when the state file does not fit the policy or the machine. */
-export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryManager {
+/** Throws an Error for the user when the state file does not fit the policy or the machine, and something that runs may rely on it. */
+export function memoryManager({ dataDir, boot, machine, metrics, log }: Deps): MemoryManager {
   const path = join(dataDir, MEMORY_STATE_FILE);
   const file = stateFile(path);
   const name = machine ? "Static" : "None";
   let state = restored();
-  file.save(() => storedMemory({ policy: name, state }));
+  file.save(() => storedMemory({ policy: name, state, boot }));
 
   function restored(): MemoryState {
+    let found: MemoryCheckpoint | undefined;
     try {
-      const found = readStateFile(path, log, readMemory);
-      const differs = found !== undefined && found.policy !== name;
-      if (differs && Object.keys(found.state.entries).length > 0) throw new Error(`[memorymanager] configured policy "${name}" differs from state checkpoint policy "${found.policy}"`);
-      return machine ? validMemory(machine, differs ? NOTHING : (found?.state ?? NOTHING)) : NOTHING;
+      const read = (found = readStateFile(path, log, readMemory));
+      const differs = read !== undefined && read.policy !== name;
+      if (differs && Object.keys(read.state.entries).length > 0) throw new Error(`[memorymanager] configured policy "${name}" differs from state checkpoint policy "${read.policy}"`);
+      return machine ? validMemory(machine, differs ? NOTHING : (read?.state ?? NOTHING)) : NOTHING;
     } catch (cause) {
+      if (!isReliedOn(found, { boot, isEmpty: Object.keys(found?.state.entries ?? {}).length === 0 })) {
+        log.warn("where containers' memory was to lie is void: the machine, or its settings, are others, and nothing of before runs", { file: path, error: cause });
+        return machine ? validMemory(machine, NOTHING) : NOTHING;
+      }
       throw new Error(`could not restore state from checkpoint: ${(cause as Error).message}, please drain this node and delete the memory manager checkpoint file "${path}" before restarting Kubelet`, { cause });
     }
   }
@@ -58,7 +65,7 @@ export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryM
   function become(next: MemoryState): void {
     if (next === state) return;
     state = next;
-    file.save(() => storedMemory({ policy: name, state }));
+    file.save(() => storedMemory({ policy: name, state, boot }));
   }
 
   const blocksOf = (podUid: string, container: string): readonly Block[] => state.entries[podUid]?.[container] ?? [];

@@ -36,12 +36,12 @@ function machine(nodes: number, cores: number): MachineTopology {
   return { cpus, nodes: Array.from({ length: nodes }, (_, id) => ({ id, memoryBytes: 1024 * MI, distances: Array.from({ length: nodes }, (_unused, other) => (id === other ? 10 : 20)), hugepages: [] })) };
 }
 
-interface Options { readonly settings?: Partial<PlacementSettings>; readonly topology?: MachineTopology; readonly reservation?: Record<string, string>; readonly devices?: Provider; readonly runtimes?: RuntimePod[]; readonly calls?: object[] }
+interface Options { readonly settings?: Partial<PlacementSettings>; readonly topology?: MachineTopology; readonly reservation?: Record<string, string>; readonly devices?: Provider; readonly boot?: string; readonly runtimes?: RuntimePod[]; readonly calls?: object[] }
 
-function place({ settings = {}, topology = machine(2, 4), reservation = { cpu: "1", memory: "128Mi" }, devices, runtimes = [], calls = [] }: Options = {}) {
+function place({ settings = {}, topology = machine(2, 4), reservation = { cpu: "1", memory: "128Mi" }, devices, boot = "this boot", runtimes = [], calls = [] }: Options = {}) {
   const metrics = metricsRegistry();
   const made = placement({
-    dataDir, settings: { ...NO_PLACEMENT, cpuPolicy: "static", ...settings }, reservation, memoryBytes: 1024 * MI, topology, devices, runtimes: () => runtimes, metrics, clock: systemClock, log: silentLog,
+    dataDir, boot, settings: { ...NO_PLACEMENT, cpuPolicy: "static", ...settings }, reservation, memoryBytes: 1024 * MI, topology, devices, runtimes: () => runtimes, metrics, clock: systemClock, log: silentLog,
     cri: { call: (async (_method: string, request: object) => void calls.push(request)) as never },
   });
   return { made, metrics };
@@ -135,6 +135,30 @@ test("a state of another machine or policy is not taken over while somebody reli
   await after.written();
   expect(place({ settings: { cpuPolicy: "none" } }).made.pinning("g", "a")).toEqual({});
   expect(place().made.pinning("g", "a")).toEqual({ cpuset_cpus: "0-15" });
+});
+
+test("a machine that has other memory or processors after a boot, as with another kernel, begins anew: nothing that was given out runs", async () => {
+  const pinned = { settings: { memoryPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "128Mi" } }] } } satisfies Options;
+  const otherwise = machine(2, 4);
+  const other: MachineTopology = { cpus: otherwise.cpus.slice(1), nodes: otherwise.nodes.map((node) => ({ ...node, memoryBytes: node.memoryBytes - 4096 })) };
+  const settings = { ...pinned.settings, cpuPolicy: "none" } as const; // processors are as before
+  const { made: empty } = place(pinned);
+  await empty.written();
+  expect(place({ settings, topology: other }).made.memoryOf("g", "a")).toEqual([]); // nothing is given out: nobody relies on it
+  await place({ settings }).made.written();
+
+  const { made: before } = place(pinned);
+  before.admit(pod("g", [container("a", "2")]));
+  await before.written();
+  expect(() => place({ ...pinned, topology: { ...other, cpus: otherwise.cpus } })).toThrow("[memorymanager] the expected machine state is different from the real one");
+  const { made: same } = place({ ...pinned, boot: "the next boot" });
+  expect([cpusOf(same, "g", "a"), same.memoryOf("g", "a").length]).toEqual(["1,9", 1]); // what fits is kept
+  await same.written();
+
+  const { made: after } = place({ ...pinned, boot: "the one after it", topology: other });
+  expect([cpusOf(after, "g", "a"), after.memoryOf("g", "a")]).toEqual(["", []]);
+  after.admit(pod("g", [container("a", "2")]));
+  expect([cpusOf(after, "g", "a"), after.memoryOf("g", "a").length]).toEqual(["1,9", 1]);
 });
 
 /** Two devices of "x/y", one on each node; each container with one of them. */

@@ -56,6 +56,8 @@ export interface Placement {
 
 interface Deps {
   readonly dataDir: string;
+  /** Which life of the machine this is (boot-id.ts). */
+  readonly boot: string;
   readonly settings: PlacementSettings;
   /** What is kept from pods. */
   readonly reservation: ResourceList;
@@ -71,13 +73,13 @@ interface Deps {
 }
 
 /** Throws an Error for the user when the settings cannot be had on this machine. */
-export function placement({ dataDir, settings, reservation, memoryBytes, topology, devices, cri, runtimes, metrics, clock, log }: Deps): Placement {
+export function placement({ dataDir, boot, settings, reservation, memoryBytes, topology, devices, cri, runtimes, metrics, clock, log }: Deps): Placement {
   const isPlain = settings.cpuPolicy === "none" && settings.memoryPolicy === "None" && settings.topologyPolicy === "none";
   const machine = topology ?? (isPlain ? { cpus: [], nodes: [] } : machineTopology({ memoryBytes }));
   const counts = placementMetrics(metrics, clock.uptimeMs);
   const merge = mergeOptions(settings, machine);
-  const cpus: CpuManager = cpuManager({ dataDir, policy: cpuPolicyOf(settings, machine, reservation), reconcileMs: settings.cpuReconcileMs, cri, runtimes, metrics: counts, clock, log });
-  const memory: MemoryManager = memoryManager({ dataDir, machine: memoryOf(settings, machine, reservation), metrics: counts, log });
+  const cpus: CpuManager = cpuManager({ dataDir, boot, policy: cpuPolicyOf(settings, machine, reservation), reconcileMs: settings.cpuReconcileMs, cri, runtimes, metrics: counts, clock, log });
+  const memory: MemoryManager = memoryManager({ dataDir, boot, machine: memoryOf(settings, machine, reservation), metrics: counts, log });
   const providers: readonly Provider[] = [...(devices ? [devices] : []), cpus, memory];
 
   function place(pod: Pod, admissions: readonly PodAdmission[]): void {

@@ -11,6 +11,7 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Cri } from "../../cri/client.ts";
+import { bootId } from "../../os/boot-id.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { type ClaimManager, claimManager } from "../claims/claim-manager.ts";
@@ -83,7 +84,7 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
   const claims = claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered: onClaimDriver, onHealth });
   const csi = csiVolumes({ dataDir, nodeName, client, drivers, mounts, tokens, expander, events, clock, log, signal, known, onInUse: onNode });
   const places: Placement = placement({
-    dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
+    dataDir, boot: bootId(), settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
     devices, cri, runtimes: () => [...workers()].map(({ runtime }) => runtime), metrics, clock, log,
   });
   const tellsEnded = settings.placement.gates["KubeletPodResourcesListUseActivePods"] === false;
