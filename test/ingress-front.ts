@@ -47,7 +47,7 @@ export async function ingressFront({ ports, appProtocol, timeoutMs, mirrorPort, 
   const front = { ...counted, router, upstreams, readFields: fieldReader(), date: httpDate(clock), clock, log };
   const stop = new AbortController();
   const server = httpServer({
-    host: "127.0.0.1", port: 0, portFlag: "x", log, clock, limits: { drainMs: 100 },
+    host: "127.0.0.1", port: 0, portFlag: "x", log, clock, widened: true, limits: { drainMs: 100 },
     http1: (socket, seat) => void new Http1Front(socket, seat, { remoteAddress: seat.connection.remoteAddress, secure: false, door: 80, port: 8080, serverName }, front),
     handler: (request, response, { remoteAddress }) => void forwarder.handle(request, response, { remoteAddress, secure: false, door: 80, port: 8080 }),
     upgrade: (request, socket, { head, connection: { remoteAddress } }) => void forwarder.upgrade(request, socket, { head, caller: { remoteAddress, secure: false, door: 80, port: 8080 } }),

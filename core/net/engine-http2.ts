@@ -3,7 +3,7 @@ import * as http2 from "node:http2";
 import { Duplex } from "node:stream";
 
 /** By this the engine's connections have what makes their frames. */
-const FRAMES = Symbol.for("::bunhttp2native::");
+export const FRAMES: unique symbol = Symbol.for("::bunhttp2native::");
 
 /** The prototypes of a client's connections, of its streams, and of what makes the frames of a connection, a server's too: the engine has no names for them. */
 export function clientPrototypes(): { readonly connections: object; readonly streams: object; readonly frames: object | undefined } {

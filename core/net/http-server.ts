@@ -31,6 +31,7 @@ import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { requestTurns } from "./request-turns.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial, WRONG_KEY_USAGE } from "./tls.ts";
 import "./waiting-frames.ts";
+import { mayWiden } from "./widened-windows.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's head over HTTP/1.1. Over HTTP/2 it is HTTP2_HEADER_BYTES_MAX, or this if that is less. */
@@ -77,6 +78,8 @@ export interface HttpServerOptions {
   readonly handsOver?: ((path: string) => boolean) | undefined;
   /** Serves connections over HTTP/1.1 instead of node's server: for whoever does no more than pass them on. */
   readonly http1?: ((socket: net.Socket, seat: Http1Seat) => void) | undefined;
+  /** Clients of gRPC are among those of HTTP/2, which widen their windows under way. */
+  readonly widened?: boolean | undefined;
   readonly log: Log;
   readonly clock: Clock;
   readonly limits?: Partial<ServerLimits>;
@@ -123,7 +126,7 @@ export function httpServer(options: HttpServerOptions): HttpsServer { return mak
 /** Listens nowhere. */
 export function seatedServer(options: Omit<HttpServerOptions, "host" | "port" | "portFlag">): SeatedServer { return makeServer({ ...options, host: "", port: 0, portFlag: "" }, "elsewhere"); }
 
-function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | "elsewhere" | undefined): HttpsServer & SeatedServer {
+function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, clock, http1, widened, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | "elsewhere" | undefined): HttpsServer & SeatedServer {
   const limits = { ...SERVER_LIMITS, ...given };
   const connections = new Connections(limits, { clock, log });
   const h1 = http1Server(), h2 = http2Server();
@@ -167,10 +170,16 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     connection.protocol = protocol;
     if (protocol === "h2") connection.takeNoMore = () => connection.session?.close();
     opening = connection;
-    if (protocol === "h2") h2.emit("connection", connection.socket);
+    if (protocol === "h2" && widened) mayWiden(connection.socket, () => beginHttp2(connection));
+    else if (protocol === "h2") beginHttp2(connection);
     else h1.emit("connection", headsAsBytes(connection.socket));
     opening = undefined;
     if (protocol === "http/1.1") connection.turns = requestTurns(connection.socket, () => connection.active);
+  }
+
+  function beginHttp2(connection: Tracked): http2.ServerHttp2Session | undefined {
+    h2.emit("connection", connection.socket);
+    return connection.session;
   }
 
   function seatOf(connection: Tracked): Http1Seat {

@@ -88,7 +88,7 @@ export class Listeners {
     const secure = protocol !== "HTTP";
     const caller = ({ remoteAddress, serverName }: Connection) => ({ remoteAddress, secure, door, port, serverName: serverName?.replace(/\.$/, "") });
     const options = {
-      clock, log, limits: { drainMs: DRAIN_MS, mayPause: false }, // strangers could hold all connections there may be
+      clock, log, widened: true, limits: { drainMs: DRAIN_MS, mayPause: false }, // strangers could hold all connections there may be
       http1: (socket: Socket, seat: Http1Seat) => void new Http1Front(socket, seat, caller(seat.connection), front),
       handler: (request: IncomingMessage, response: ServerResponse, connection: Connection) => void forwarder.handle(request, response, caller(connection)),
       upgrade: (request: IncomingMessage, socket: Duplex, { head, connection }: { readonly head: Buffer; readonly connection: Connection }) => void forwarder.upgrade(request, socket, { head, caller: caller(connection) }),
