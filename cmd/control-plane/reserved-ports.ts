@@ -1,7 +1,7 @@
 /** What the nodes themselves are reached at: no Service of type LoadBalancer gets it, whoever may make one. Pure. */
 import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
 import { HTTP_PORT, HTTPS_PORT } from "../../core/ingress/ingress-class.ts";
-import { VXLAN_PORT } from "../../node/network/vxlan.ts";
+import { VXLAN_PORT } from "../../node/os/vxlan-port.ts";
 import type { Settings } from "../config/flags.ts";
 
 export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint = "", disable }: Pick<Settings, "httpsListenPort" | "kubeletPort" | "datastoreEndpoint" | "disable">): ReservedPort[] {
