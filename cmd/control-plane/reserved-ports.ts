@@ -13,8 +13,14 @@ export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint 
 }
 
 /** It runs on the servers' machines as a rule: who had its port there had all servers without their objects. */
-function etcdPorts(endpoints: string): number[] {
-  return [...new Set(endpoints.split(",").flatMap((text) => (/^\s*https?:/.test(text) ? [Number(/:(\d+)\/?\s*$/.exec(text)?.[1] ?? ETCD_PORT)] : [])))];
+function etcdPorts(endpoints: string): number[] { return [...new Set(etcdAddresses(endpoints).map(({ port }) => port))]; }
+
+/** Hosts as they are written, names too. */
+export function etcdAddresses(endpoints = ""): { readonly host: string; readonly port: number }[] {
+  return endpoints.split(",").flatMap((text) => {
+    const [, host, port] = /^\s*https?:\/\/(?:\[([^\]]*)\]|([^:/]*))(?::(\d+))?\/?\s*$/.exec(text)?.flatMap((part) => part ?? []) ?? [];
+    return host === undefined ? [] : [{ host, port: Number(port ?? ETCD_PORT) }];
+  });
 }
 
 /** Of an endpoint that names none. */

@@ -47,20 +47,28 @@ export interface ProxyNode {
 /** Ports by address, as "tcp 6443", which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
 export type KeptPorts = ReadonlyMap<string, ReadonlySet<string>>;
 
+/** An address or a name. */
+export interface Asked { readonly host: string; readonly port: number }
+
 /** The Service whose endpoints are the API servers. */
 export const KUBERNETES = objectKey("default", "kubernetes");
 
 /**
  * Of the API servers, by the slices of KUBERNETES, and of the nodes: their kubelets, whose port is this one's, since what another node says of its own would be any, and their ends of the tunnel, as what
- * the kernel sends there passes the same hooks as any packet of this machine.
+ * the kernel sends there passes the same hooks as any packet of this machine. `asked`: what this machine itself asks over TCP, as a server its datastore.
  */
-export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], own: Readonly<Node> | undefined, nodes: Iterable<Readonly<Node>>): KeptPorts {
+export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], { own, nodes, asked = [] }: {
+  readonly own: Readonly<Node> | undefined;
+  readonly nodes: Iterable<Readonly<Node>>;
+  readonly asked?: readonly Asked[] | undefined;
+}): KeptPorts {
   const kept = new Map<string, Set<string>>();
   const keep = (text: string, protocol: ProxyProtocol, port: number | null | undefined): void => {
     const ip = port ? parseStoredIp(text) : undefined;
     if (ip && port) kept.set(formatIp(ip), (kept.get(formatIp(ip)) ?? new Set<string>()).add(`${protocol} ${port}`));
   };
   for (const { ports, endpoints } of kubernetes) for (const { port } of ports ?? []) for (const { addresses } of endpoints ?? []) for (const one of addresses) keep(one, "tcp", port);
+  for (const { host, port } of asked) keep(host, "tcp", port); // a name is no address
   const kubeletPort = own?.status?.daemonEndpoints?.kubeletEndpoint?.Port;
   for (const { status } of nodes) for (const { type, address } of status?.addresses ?? []) {
     if (!type.endsWith("IP")) continue;
