@@ -30,7 +30,6 @@ import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
 import { conntrackOf } from "../node/proxy/conntrack.ts";
 import { noServiceProxy, serviceProxy } from "../node/proxy/proxy.ts";
-import { etcdAddresses } from "./control-plane/reserved-ports.ts";
 import { awaitingArchives } from "../node/runtime/awaiting-archives.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { externalRuntime } from "../node/runtime/external.ts";
@@ -41,6 +40,7 @@ import { nodePortCidrs } from "./config/ranges.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { runtimeEnvironment } from "./proxy-environment.ts";
 import { proxyPages, proxySettings } from "./proxy-settings.ts";
+import { reliedOn } from "./relied-on.ts";
 import { registriesOf } from "./registries-file.ts";
 import { unpackInChild } from "./unpack.ts";
 
@@ -88,7 +88,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = settings.disable.includes("proxy") ? noServiceProxy({ nft, log: log.with({ part: "proxy" }) }) : serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    asked: etcdAddresses(settings.datastoreEndpoint), nodePortCidrs: nodePortCidrs(settings, node.ips), nft, onTables, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
+    asked: reliedOn(settings), nodePortCidrs: nodePortCidrs(settings, node.ips), nft, onTables, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
     events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { etcdAddresses, reservedPorts } from "./reserved-ports.ts";
+import { reservedPorts } from "./reserved-ports.ts";
 
 test.each<[string | undefined, readonly number[]]>([
   [undefined, []], ["https://10.0.0.1:2379, https://10.0.0.2:2379,https://[fd00::3]:12379/", [2379, 12_379]], ["http://etcd,https://[fd00::3]", [2379]], ["unix:///run/etcd.sock", []],
@@ -11,9 +11,4 @@ test.each<[string | undefined, readonly number[]]>([
 
 test("without an ingress its ports are free", () => {
   expect(reservedPorts({ httpsListenPort: 6443, kubeletPort: 10_250, datastoreEndpoint: undefined, disable: ["ingress"] }).map(({ port }) => port)).toEqual([6443, 10_250, 4789]);
-});
-
-test("where a datastore is, by its address or name", () => {
-  expect(etcdAddresses("https://10.0.0.1:2379, http://etcd.example,https://[fd00::3]:12379/,unix:///run/etcd.sock")).toEqual([{ host: "10.0.0.1", port: 2379 }, { host: "etcd.example", port: 2379 }, { host: "fd00::3", port: 12_379 }]);
-  expect(etcdAddresses()).toEqual([]);
 });

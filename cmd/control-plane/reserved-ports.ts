@@ -3,6 +3,7 @@ import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
 import { HTTP_PORT, HTTPS_PORT } from "../../core/ingress/ingress-class.ts";
 import { VXLAN_PORT } from "../../node/os/vxlan-port.ts";
 import type { Settings } from "../config/flags.ts";
+import { etcdAddresses } from "../relied-on.ts";
 
 export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint = "", disable }: Pick<Settings, "httpsListenPort" | "kubeletPort" | "datastoreEndpoint" | "disable">): ReservedPort[] {
   return [
@@ -14,14 +15,3 @@ export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint 
 
 /** It runs on the servers' machines as a rule: who had its port there had all servers without their objects. */
 function etcdPorts(endpoints: string): number[] { return [...new Set(etcdAddresses(endpoints).map(({ port }) => port))]; }
-
-/** Hosts as they are written, names too. */
-export function etcdAddresses(endpoints = ""): { readonly host: string; readonly port: number }[] {
-  return endpoints.split(",").flatMap((text) => {
-    const [, host, port] = /^\s*https?:\/\/(?:\[([^\]]*)\]|([^:/]*))(?::(\d+))?\/?\s*$/.exec(text)?.flatMap((part) => part ?? []) ?? [];
-    return host === undefined ? [] : [{ host, port: Number(port ?? ETCD_PORT) }];
-  });
-}
-
-/** Of an endpoint that names none. */
-const ETCD_PORT = 2379;

@@ -44,7 +44,7 @@ export interface ProxyNode {
   readonly kept?: KeptPorts | undefined;
 }
 
-/** Ports by address, as "tcp 6443", which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
+/** Ports by address, as "tcp 6443", or "external tcp 6443" where a load balancer may still give it, which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
 export type KeptPorts = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** An address or a name. */
@@ -55,7 +55,8 @@ export const KUBERNETES = objectKey("default", "kubernetes");
 
 /**
  * Of the API servers, by the slices of KUBERNETES, and of the nodes: their kubelets, whose port is this one's, since what another node says of its own would be any, and their ends of the tunnel, as what
- * the kernel sends there passes the same hooks as any packet of this machine. `asked`: what this machine itself asks over TCP, as a server its datastore.
+ * the kernel sends there passes the same hooks as any packet of this machine. `asked`: what this machine itself relies on over TCP, as a server on its datastore and an agent on
+ * servers behind a load balancer, which may be a Service of this cluster.
  */
 export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], { own, nodes, asked = [] }: {
   readonly own: Readonly<Node> | undefined;
@@ -63,12 +64,12 @@ export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], { own,
   readonly asked?: readonly Asked[] | undefined;
 }): KeptPorts {
   const kept = new Map<string, Set<string>>();
-  const keep = (text: string, protocol: ProxyProtocol, port: number | null | undefined): void => {
+  const keep = (text: string, protocol: ProxyProtocol | "external tcp", port: number | null | undefined): void => {
     const ip = port ? parseStoredIp(text) : undefined;
     if (ip && port) kept.set(formatIp(ip), (kept.get(formatIp(ip)) ?? new Set<string>()).add(`${protocol} ${port}`));
   };
   for (const { ports, endpoints } of kubernetes) for (const { port } of ports ?? []) for (const { addresses } of endpoints ?? []) for (const one of addresses) keep(one, "tcp", port);
-  for (const { host, port } of asked) keep(host, "tcp", port); // a name is no address
+  for (const { host, port } of asked) keep(host, "external tcp", port); // a name is no address
   const kubeletPort = own?.status?.daemonEndpoints?.kubeletEndpoint?.Port;
   for (const { status } of nodes) for (const { type, address } of status?.addresses ?? []) {
     if (!type.endsWith("IP")) continue;
@@ -153,7 +154,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
     const free = ({ port, protocol }: Readonly<ServicePort>): Pick<PortPlan, "externalIps" | "loadBalancerIps"> | undefined => {
       if (!isNear) return undefined;
       const wanted = `${protocolOf(protocol)} ${port}`, isFree = (ip: string): boolean => !node.kept?.get(ip)?.has(wanted);
-      return { externalIps: shared.externalIps.filter(isFree), loadBalancerIps: shared.loadBalancerIps.filter(isFree) };
+      return { externalIps: shared.externalIps.filter((ip) => isFree(ip) && !node.kept?.get(ip)?.has(`external ${wanted}`)), loadBalancerIps: shared.loadBalancerIps.filter(isFree) };
     };
     for (const port of spec.ports ?? []) {
       const base = {
