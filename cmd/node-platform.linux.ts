@@ -40,6 +40,7 @@ import { nodePortCidrs } from "./config/ranges.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
 import { runtimeEnvironment } from "./proxy-environment.ts";
 import { proxyPages, proxySettings } from "./proxy-settings.ts";
+import { reliedOn } from "./relied-on.ts";
 import { registriesOf } from "./registries-file.ts";
 import { unpackInChild } from "./unpack.ts";
 
@@ -87,7 +88,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = settings.disable.includes("proxy") ? noServiceProxy({ nft, log: log.with({ part: "proxy" }) }) : serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, onTables, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
+    asked: reliedOn(settings), nodePortCidrs: nodePortCidrs(settings, node.ips), nft, onTables, conntrack: conntrackOf(flowTable(() => netlinkSocket(NETLINK_NETFILTER)), breather(clock)),
     events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status,
     pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });

@@ -1,5 +1,6 @@
 /** Both ends of the tunnel, with what they know of the cluster: core/tunnel/tunnel.ts, node/tunnel/tunnel.ts. */
 import type { Node, Pod } from "../core/api/gen/core.v1.ts";
+import { compareText } from "../core/api/meta/compare-text.ts";
 import { objectKey } from "../core/api/meta/object-meta.ts";
 import { StatusError } from "../core/api/meta/status-error.ts";
 import type { Authenticator } from "../core/authn/authenticator.ts";
@@ -87,13 +88,24 @@ export function serverTunnel({ nodeName, informers, authenticator, onSeenElsewhe
   };
 }
 
-/** Whose pod has the address or else, of which node it is: which a node says itself, so that this server's own goes before. */
+/**
+ * Whose pod has the address or else, of which node it is: which a node says itself, so that this server's own goes before, and then who was there first. By name a node is found by its own alone: another
+ * could be that of a webhook somewhere else.
+ */
 export function nodeAt(host: string, nodes: readonly Readonly<Node>[], own: string): string | undefined {
   const ip = parseIp(host);
-  const runsPod = ip && nodes.find(({ spec }) => spec?.podCIDRs?.some((text) => { const range = parseCidr(text); return range !== undefined && cidrContains(range, ip); }));
-  const has = ({ status }: Readonly<Node>): boolean => status?.addresses?.some(({ address }) => address === host) ?? false;
-  return (runsPod ?? nodes.find((node) => node.metadata.name === own && has(node)) ?? nodes.find(has))?.metadata.name;
+  if (!ip) return host === "localhost" ? undefined : nodes.find(({ metadata }) => metadata.name === host)?.metadata.name;
+  if (OUR_PLACE.some((range) => cidrContains(range, ip))) return undefined;
+  const runsPod = nodes.find(({ spec }) => spec?.podCIDRs?.some((text) => { const range = parseCidr(text); return range !== undefined && cidrContains(range, ip); }));
+  if (runsPod) return runsPod.metadata.name;
+  const having = nodes.filter(({ status }) => status?.addresses?.some(({ address }) => address === host));
+  return (having.find(({ metadata }) => metadata.name === own) ?? having.toSorted(byAge)[0])?.metadata.name;
 }
+
+/** Here, or on this machine's link, whoever says that it is his. */
+const OUR_PLACE = ["0.0.0.0/8", "127.0.0.0/8", "169.254.0.0/16", "::/127", "fe80::/10"].map((text) => parseCidr(text)!);
+
+function byAge({ metadata: a }: Readonly<Node>, { metadata: b }: Readonly<Node>): number { return compareText(`${a.creationTimestamp ?? ""} ${a.name}`, `${b.creationTimestamp ?? ""} ${b.name}`); }
 
 const NODE_USER = "system:node:";
 

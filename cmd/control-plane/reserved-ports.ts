@@ -1,8 +1,9 @@
 /** What the nodes themselves are reached at: no Service of type LoadBalancer gets it, whoever may make one. Pure. */
 import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
 import { HTTP_PORT, HTTPS_PORT } from "../../core/ingress/ingress-class.ts";
-import { VXLAN_PORT } from "../../node/network/vxlan.ts";
+import { VXLAN_PORT } from "../../node/os/vxlan-port.ts";
 import type { Settings } from "../config/flags.ts";
+import { etcdAddresses } from "../relied-on.ts";
 
 export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint = "", disable }: Pick<Settings, "httpsListenPort" | "kubeletPort" | "datastoreEndpoint" | "disable">): ReservedPort[] {
   return [
@@ -13,9 +14,4 @@ export function reservedPorts({ httpsListenPort, kubeletPort, datastoreEndpoint 
 }
 
 /** It runs on the servers' machines as a rule: who had its port there had all servers without their objects. */
-function etcdPorts(endpoints: string): number[] {
-  return [...new Set(endpoints.split(",").flatMap((text) => (/^\s*https?:/.test(text) ? [Number(/:(\d+)\/?\s*$/.exec(text)?.[1] ?? ETCD_PORT)] : [])))];
-}
-
-/** Of an endpoint that names none. */
-const ETCD_PORT = 2379;
+function etcdPorts(endpoints: string): number[] { return [...new Set(etcdAddresses(endpoints).map(({ port }) => port))]; }

@@ -6,13 +6,13 @@
 import { type Family, parseIp } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Netlink } from "../os/netlink.ts";
+import { VXLAN_PORT } from "../os/vxlan-port.ts";
 import { ipOf, type Overlay, type Peer, podMtu } from "./overlay.ts";
 import { macFor, networkAddress, planVxlan, type VxlanPlan } from "./vxlan-plan.ts";
 
 export const VXLAN_DEVICE = "coracle-vxlan";
 /** The lowest that Windows takes. Whoever else uses VXLAN on this machine (flannel: 1) has another. */
 export const VNI = 4096;
-export const VXLAN_PORT = 4789; // VXLAN's own, and the only one every Windows has
 /** Marks our routes; no routing daemon uses this number. */
 export const ROUTE_PROTOCOL = 171;
 const OVERHEAD_BYTES: Readonly<Record<Family, number>> = { 4: 50, 6: 70 };

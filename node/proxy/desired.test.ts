@@ -78,15 +78,17 @@ test("each family has its own cluster IP, addresses and endpoints", () => {
   ]);
 });
 
-test("where API servers and nodes' kubelets are reached is no Service's external address, whoever writes one; their other ports are", () => {
+test("where API servers, nodes' kubelets and ends of the tunnel, and the datastore, are reached is no Service's external address, whoever writes one; their other ports are", () => {
   const kubernetes = stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "default/kubernetes", { addressType: "IPv4", ports: [{ name: "https", port: 6443, protocol: "TCP" }], endpoints: [{ addresses: ["172.30.0.9"] }, { addresses: ["172.30.0.1"] }] });
   const own = stored<Node>("v1", "Node", "n1", { status: { addresses: [{ type: "InternalIP", address: "172.30.0.1" }, { type: "Hostname", address: "n1" }], daemonEndpoints: { kubeletEndpoint: { Port: 10_250 } } } });
   const other = stored<Node>("v1", "Node", "n2", { status: { addresses: [{ type: "InternalIP", address: "172.30.0.2" }], daemonEndpoints: { kubeletEndpoint: { Port: 80 } } } }); // that is not for it to say
-  const ports = [["a", 6443, "TCP"], ["b", 6443, "UDP"], ["c", 10_250, "TCP"], ["d", 80, "TCP"]].map(([name, port, protocol]) => ({ name, port, protocol }) as ServicePort);
+  const ports = [["a", 6443, "TCP"], ["b", 6443, "UDP"], ["c", 10_250, "TCP"], ["d", 80, "TCP"], ["e", 4789, "UDP"], ["f", 4789, "TCP"], ["g", 2379, "TCP"]].map(([name, port, protocol]) => ({ name, port, protocol }) as ServicePort);
   const wanted = service({ externalIPs: ["172.30.0.9", "172.30.0.1", "172.30.0.2"], ports }, { status: { loadBalancer: { ingress: [{ ip: "172.30.0.9" }] } } });
-  const planned = planService(wanted, [], { ...node, kept: keptPorts([kubernetes], own, [own, other]) }).ports.map(({ portName, externalIps, loadBalancerIps }) => [portName, externalIps, loadBalancerIps]);
+  const planned = planService(wanted, [], { ...node, kept: keptPorts([kubernetes], { own, nodes: [own, other], asked: [{ host: "172.30.0.9", port: 2379 }, { host: "etcd", port: 2379 }] }) }).ports.map(({ portName, externalIps, loadBalancerIps }) => [portName, externalIps, loadBalancerIps]);
   expect(planned).toEqual([
     ["a", ["172.30.0.2"], []], ["b", ["172.30.0.9", "172.30.0.1", "172.30.0.2"], ["172.30.0.9"]], ["c", ["172.30.0.9"], ["172.30.0.9"]], ["d", ["172.30.0.9", "172.30.0.1", "172.30.0.2"], ["172.30.0.9"]],
+    ["e", ["172.30.0.9"], ["172.30.0.9"]], ["f", ["172.30.0.9", "172.30.0.1", "172.30.0.2"], ["172.30.0.9"]],
+    ["g", ["172.30.0.1", "172.30.0.2"], ["172.30.0.9"]],
   ]);
 });
 

@@ -16,6 +16,7 @@ import type { Node, Service, ServicePort } from "../../core/api/gen/core.v1.ts";
 import type { Endpoint, EndpointPort, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
 import { objectKey } from "../../core/api/meta/object-meta.ts";
 import { cidrContains, type Family, formatCidr, formatIp, parseStoredCidr, parseStoredIp } from "../../core/net/cidr.ts";
+import { VXLAN_PORT } from "../os/vxlan-port.ts";
 
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
@@ -43,22 +44,38 @@ export interface ProxyNode {
   readonly kept?: KeptPorts | undefined;
 }
 
-/** TCP ports by address, which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
-export type KeptPorts = ReadonlyMap<string, ReadonlySet<number>>;
+/** Ports by address, as "tcp 6443", or "external tcp 6443" where a load balancer may still give it, which no Service has as its external ones: whoever might write a Service had the API server's on all nodes. Upstream leaves that to an admission plug-in. */
+export type KeptPorts = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** An address or a name. */
+export interface Asked { readonly host: string; readonly port: number }
 
 /** The Service whose endpoints are the API servers. */
 export const KUBERNETES = objectKey("default", "kubernetes");
 
-/** Of the API servers, by the slices of KUBERNETES, and of the nodes' kubelets, whose port is this one's: what another node says of its own would be any. */
-export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], own: Readonly<Node> | undefined, nodes: Iterable<Readonly<Node>>): KeptPorts {
-  const kept = new Map<string, Set<number>>();
-  const keep = (text: string, port: number | null | undefined): void => {
+/**
+ * Of the API servers, by the slices of KUBERNETES, and of the nodes: their kubelets, whose port is this one's, since what another node says of its own would be any, and their ends of the tunnel, as what
+ * the kernel sends there passes the same hooks as any packet of this machine. `asked`: what this machine itself relies on over TCP, as a server on its datastore and an agent on
+ * servers behind a load balancer, which may be a Service of this cluster.
+ */
+export function keptPorts(kubernetes: readonly Readonly<EndpointSlice>[], { own, nodes, asked = [] }: {
+  readonly own: Readonly<Node> | undefined;
+  readonly nodes: Iterable<Readonly<Node>>;
+  readonly asked?: readonly Asked[] | undefined;
+}): KeptPorts {
+  const kept = new Map<string, Set<string>>();
+  const keep = (text: string, protocol: ProxyProtocol | "external tcp", port: number | null | undefined): void => {
     const ip = port ? parseStoredIp(text) : undefined;
-    if (ip && port) kept.set(formatIp(ip), (kept.get(formatIp(ip)) ?? new Set<number>()).add(port));
+    if (ip && port) kept.set(formatIp(ip), (kept.get(formatIp(ip)) ?? new Set<string>()).add(`${protocol} ${port}`));
   };
-  for (const { ports, endpoints } of kubernetes) for (const { port } of ports ?? []) for (const { addresses } of endpoints ?? []) for (const one of addresses) keep(one, port);
+  for (const { ports, endpoints } of kubernetes) for (const { port } of ports ?? []) for (const { addresses } of endpoints ?? []) for (const one of addresses) keep(one, "tcp", port);
+  for (const { host, port } of asked) keep(host, "external tcp", port); // a name is no address
   const kubeletPort = own?.status?.daemonEndpoints?.kubeletEndpoint?.Port;
-  for (const { status } of nodes) for (const { type, address } of status?.addresses ?? []) if (type.endsWith("IP")) keep(address, kubeletPort);
+  for (const { status } of nodes) for (const { type, address } of status?.addresses ?? []) {
+    if (!type.endsWith("IP")) continue;
+    keep(address, "tcp", kubeletPort);
+    keep(address, "udp", VXLAN_PORT);
+  }
   return kept;
 }
 
@@ -135,9 +152,9 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
     const parts = partsOf(used, family);
     const isNear = [...shared.externalIps, ...shared.loadBalancerIps].some((ip) => node.kept?.has(ip));
     const free = ({ port, protocol }: Readonly<ServicePort>): Pick<PortPlan, "externalIps" | "loadBalancerIps"> | undefined => {
-      if (!isNear || protocolOf(protocol) !== "tcp") return undefined;
-      const isFree = (ip: string): boolean => !node.kept?.get(ip)?.has(port);
-      return { externalIps: shared.externalIps.filter(isFree), loadBalancerIps: shared.loadBalancerIps.filter(isFree) };
+      if (!isNear) return undefined;
+      const wanted = `${protocolOf(protocol)} ${port}`, isFree = (ip: string): boolean => !node.kept?.get(ip)?.has(wanted);
+      return { externalIps: shared.externalIps.filter((ip) => isFree(ip) && !node.kept?.get(ip)?.has(`external ${wanted}`)), loadBalancerIps: shared.loadBalancerIps.filter(isFree) };
     };
     for (const port of spec.ports ?? []) {
       const base = {

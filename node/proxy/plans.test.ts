@@ -41,7 +41,7 @@ test("where another node's kubelet is reached is not its port's Service's any mo
   };
   const external = (): string[] => [...plans.rulesets[4].containers.get("no-endpoint-services")!.keys()].filter((key) => key.startsWith("172."));
   expect([await plan(), external()]).toEqual([["default/s", "default/outside"], ["172.30.0.2 . tcp . 10250"]]);
-  const kept = new Map([["172.30.0.2", new Set([10_250])]]);
+  const kept = new Map([["172.30.0.2", new Set(["tcp 10250"])]]);
   expect([plans.placeNode({ zone: undefined, kept }), await plan(), external()]).toEqual([true, ["default/outside"], []]);
   expect([plans.placeNode({ zone: undefined, kept: new Map(kept) }), await plan()]).toEqual([false, []]);
   expect([plans.placeNode({ zone: "z", kept }), await plan()]).toEqual([true, ["default/s", "default/outside"]]);

@@ -27,7 +27,7 @@ import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import type { OnTables } from "../os/table-watch.ts";
 import type { Conntrack } from "./conntrack.ts";
-import { keptPorts, KUBERNETES } from "./desired.ts";
+import { type Asked, keptPorts, KUBERNETES } from "./desired.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics, type Trigger } from "./metrics.ts";
@@ -42,6 +42,8 @@ export interface ServiceProxyOptions {
   readonly clusterCidrs: readonly string[];
   /** Addresses of services, until the ServiceCIDRs have been heard of: packets to those nobody has are dropped. */
   readonly serviceCidrs: readonly string[];
+  /** What this machine itself relies on, over TCP: no Service has it as its external address here. */
+  readonly asked?: readonly Asked[] | undefined;
   /** Of this node's addresses, those at which node ports answer; absent: all. */
   readonly nodePortCidrs?: readonly string[] | undefined;
   readonly nft: Nft;
@@ -112,7 +114,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     placing = undefined;
     const own = nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
     const externalIps = (own?.status?.addresses ?? []).filter(({ type }) => type === "ExternalIP").map(({ address }) => address);
-    if (plans.placeNode({ zone: own?.metadata.labels?.["topology.kubernetes.io/zone"], externalIps, kept: keptPorts(slices.by(SLICES_BY_SERVICE, KUBERNETES), own, nodes.list()) })) queue();
+    if (plans.placeNode({ zone: own?.metadata.labels?.["topology.kubernetes.io/zone"], externalIps, kept: keptPorts(slices.by(SLICES_BY_SERVICE, KUBERNETES), { own, nodes: nodes.list(), asked: options.asked }) })) queue();
   }
 
   function watch(): readonly (() => void)[] {

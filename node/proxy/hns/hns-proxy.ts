@@ -83,7 +83,7 @@ export function hnsProxy(options: HnsProxyOptions): Runnable {
     const hcn = open();
     const beganMs = clock.uptimeMs();
     const { directServerReturn, sessionAffinity } = hcn.features();
-    const own: ProxyNode = { name: nodeName, ips: nodeIps, zone: node()?.metadata.labels?.["topology.kubernetes.io/zone"], kept: keptPorts(slices.by(BY_SERVICE, KUBERNETES), node(), nodes.list()) };
+    const own: ProxyNode = { name: nodeName, ips: nodeIps, zone: node()?.metadata.labels?.["topology.kubernetes.io/zone"], kept: keptPorts(slices.by(BY_SERVICE, KUBERNETES), { own: node(), nodes: nodes.list() }) };
     const plans = [...services.list()].map((service) => planService(service, slices.by(BY_SERVICE, objectKey(service.metadata.namespace ?? "", service.metadata.name)), own));
     const wanted = renderHns(plans.flatMap(({ ports }) => ports), { ...network, networkType: network.type, nodeIp: nodeIps.find((ip) => !ip.includes(":")) ?? nodeIps[0]!, directServerReturn, sessionAffinity });
     if (wanted.skipped.join() !== told && wanted.skipped.length > 0) log.warn("some of the services cannot be had on Windows", { services: wanted.skipped });

@@ -5,14 +5,16 @@
  *   live.set(key, pieces)        what the Service has from now on; undefined: it is gone
  *   table.sync(live, signal, live.delta())  ─▶ live.commit()
  *
- * Two Services may want the same external address and port: the first keeps it, and the next has it once that is gone. At a cluster IP nobody is before the Service whose it is.
+ * Two Services may want the same external address and port: the first keeps it, and the next has it once that is gone. At a cluster IP nobody is before the Service whose it is, and at what a load balancer
+ * has given nobody who only says so.
  */
-import type { NamedSet, Piece, Ruleset } from "./ruleset.ts";
+import { type NamedSet, type Piece, rankOf, type Ruleset } from "./ruleset.ts";
 
-interface Claim { readonly owner: string; readonly value: string; readonly own?: true | undefined }
+/** `value`: undefined where there is to be nothing. */
+interface Claim { readonly owner: string; readonly value: string | undefined; readonly rank: ReturnType<typeof rankOf> }
 
-/** By owner, in the order in which they came; those at their own cluster IP are before all others. */
-interface Waiting { readonly own: Map<string, Claim>; readonly others: Map<string, Claim> }
+/** By rank, and of each by owner, in the order in which they came. */
+type Waiting = [Map<string, Claim>, Map<string, Claim>, Map<string, Claim>];
 
 type Table<V> = Map<string, Map<string, V>>;
 
@@ -61,35 +63,36 @@ export class LiveRuleset implements Ruleset {
 
   #setElements(owner: string, before: readonly Piece[], after: readonly Piece[]): void {
     const wanted: Table<Claim> = new Map();
-    for (const { elements } of after) for (const { container, key, value, own } of elements) if (own || !wanted.get(container)?.has(key)) insert(wanted, container, key, { owner, value, own });
+    for (const { elements } of after) for (const element of elements) {
+      const { container, key, value, isHeld } = element, rank = rankOf(element), other = wanted.get(container)?.get(key);
+      if (other === undefined || rank < other.rank) insert(wanted, container, key, { owner, value: isHeld ? undefined : value, rank });
+    }
     for (const { elements } of before) for (const { container, key } of elements) if (!wanted.get(container)?.has(key)) this.#release(container, key, owner);
     for (const [container, elements] of wanted) for (const [key, claim] of elements) this.#claim(container, key, claim);
   }
 
   #claim(container: string, key: string, claim: Claim): void {
     const first = this.#owners.get(container)?.get(key);
-    const waiting = this.#waiting.get(container)?.get(key) ?? { own: new Map<string, Claim>(), others: new Map<string, Claim>() };
-    if (first?.owner === claim.owner && !claim.own && waiting.own.size > 0) { // it was its cluster IP, and is another's now
+    const waiting: Waiting = this.#waiting.get(container)?.get(key) ?? [new Map(), new Map(), new Map()];
+    if (first?.owner === claim.owner && waiting.some(({ size }, rank) => rank < claim.rank && size > 0)) { // it had a better right, which is another's now
       this.#release(container, key, claim.owner);
       return this.#claim(container, key, claim);
     }
     if (first === undefined || first.owner === claim.owner) return this.#put(container, key, claim);
     forget(waiting, claim.owner);
-    if (!claim.own || first.own) {
-      (claim.own ? waiting.own : waiting.others).set(claim.owner, claim);
-      return insert(this.#waiting, container, key, waiting);
-    }
-    insert(this.#waiting, container, key, { own: waiting.own, others: new Map([[first.owner, first], ...waiting.others]) });
+    insert(this.#waiting, container, key, waiting);
+    if (claim.rank >= first.rank) return void waiting[claim.rank].set(claim.owner, claim);
+    waiting[first.rank] = new Map([[first.owner, first], ...waiting[first.rank]]);
     this.#put(container, key, claim);
   }
 
   #release(container: string, key: string, owner: string): void {
     const waiting = this.#waiting.get(container)?.get(key);
     const isFirst = this.#owners.get(container)?.get(key)?.owner === owner;
-    const next = isFirst && waiting ? firstOf(waiting.own) ?? firstOf(waiting.others) : undefined;
+    const next = isFirst && waiting ? waiting.map(firstOf).find((one) => one !== undefined) : undefined;
     if (waiting) {
       forget(waiting, next?.owner ?? owner);
-      if (waiting.own.size + waiting.others.size === 0) remove(this.#waiting, container, key);
+      if (waiting.every(({ size }) => size === 0)) remove(this.#waiting, container, key);
     }
     if (isFirst) this.#put(container, key, next);
   }
@@ -100,7 +103,7 @@ export class LiveRuleset implements Ruleset {
     else remove(this.#owners, container, key);
     if (old === claim?.value) return;
     if (!this.#oldElements.get(container)?.has(key)) insert(this.#oldElements, container, key, old);
-    if (claim) insert(this.containers, container, key, claim.value);
+    if (claim?.value !== undefined) insert(this.containers, container, key, claim.value);
     else remove(this.containers, container, key);
   }
 
@@ -139,10 +142,7 @@ export class LiveRuleset implements Ruleset {
 
 function firstOf(claims: ReadonlyMap<string, Claim>): Claim | undefined { return claims.values().next().value; }
 
-function forget({ own, others }: Waiting, owner: string): void {
-  own.delete(owner);
-  others.delete(owner);
-}
+function forget(waiting: Waiting, owner: string): void { for (const claims of waiting) claims.delete(owner); }
 
 function insert<V>(table: Table<V>, container: string, key: string, value: V): void {
   let entries = table.get(container);

@@ -162,6 +162,30 @@ test("a cluster IP is its Service's, whoever was there before with an external a
   expect(at(live)).toBe(its);
 });
 
+test("an address that a load balancer has given is that Service's, whoever was there before with an external address like it; so is it, and a cluster IP, without endpoints", () => {
+  const pieces = (plan: Partial<PortPlan>) => [renderPort({ ...base, ...plan }, CLUSTER)];
+  const thief = { namespace: "a", service: "thief", clusterIp: "10.43.0.7", externalIps: ["172.30.0.2", "10.43.0.5"] }, other = { ...thief, service: "other", clusterIp: "10.43.0.8" };
+  const balanced = { loadBalancerIps: ["172.30.0.2"] }, without = { ...balanced, clusterBackends: [], anyBackend: false };
+  const at = ({ containers }: Ruleset, address: string) => containers.get("service-ips")?.get(`${address} . tcp . 80`);
+  const both = (one: Ruleset) => [at(one, "172.30.0.2"), at(one, "10.43.0.5")];
+  const its = both(ruleset(balanced)), stolen = Array(2).fill(": goto external/a/other/tcp/http");
+  expect([both(ruleset(thief, balanced)), both(ruleset(thief, without))]).toEqual([its, [undefined, undefined]]);
+  const live = new LiveRuleset();
+  live.set("a/thief", pieces(thief));
+  live.set("a/other", pieces(other));
+  live.set("default/web", pieces(balanced));
+  expect(both(live)).toEqual(its);
+  live.set("default/web", pieces(without));
+  live.set("a/thief", pieces(thief));
+  expect(both(live)).toEqual([undefined, undefined]);
+  expect(live.containers.get("no-endpoint-services")!.size).toBe(2);
+  live.set("default/web", pieces(balanced));
+  expect(both(live)).toEqual(its);
+  live.set("a/thief", undefined);
+  live.set("default/web", undefined);
+  expect(both(live)).toEqual(stolen);
+});
+
 test("a cluster IP that two Services had at once, as one is made while the other goes, is whose it is in the end", () => {
   const pieces = (plan: Partial<PortPlan>) => [renderPort({ ...base, ...plan }, CLUSTER)];
   const before = { service: "before" }, after = { ...before, clusterIp: "10.43.0.9", externalIps: ["10.43.0.5"] };

@@ -17,7 +17,7 @@
 import { createHash } from "node:crypto";
 import { MASQUERADE_MARK } from "../../os/packet-marks.ts";
 import type { Backend, PortPlan } from "../desired.ts";
-import type { ContainerName, Element, NamedSet, Piece } from "./ruleset.ts";
+import type { ContainerName, Element, NamedSet, Piece, Right } from "./ruleset.ts";
 
 export const MASQUERADE = `mark set mark or ${MASQUERADE_MARK}`;
 export const REJECT_CHAIN = "reject-chain";
@@ -36,7 +36,9 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   const chains = new Map<string, readonly string[]>();
   const sets = new Map<string, NamedSet>();
   const add = (container: ContainerName, key: string, value = ""): void => void elements.push({ container, key, value });
-  const own = (container: ContainerName, value: string): void => void elements.push({ container, key: at(clusterIp), value, own: true });
+  const own = (container: ContainerName, value: string): void => void elements.push({ container, key: at(clusterIp), value, right: "own" });
+  const given = new Set(loadBalancerIps);
+  const hold = (address: string, right: Right): void => void elements.push({ container: "service-ips", key: at(address), value: "", right, isHeld: true });
   const at = (address: string): string => `${address} . ${protocol} . ${port}`;
   const named = `comment "${`${plan.namespace}/${plan.service}${plan.portName === "" ? "" : `:${plan.portName}`}`.slice(0, COMMENT_LENGTH_MAX)}"`;
 
@@ -48,13 +50,17 @@ export function renderPort(plan: PortPlan, clusterCidrs: readonly string[]): Pie
   const shared = vips.length === 0 && nodePort === 0 && plan.affinitySeconds === 0;
 
   add("cluster-ips", clusterIp);
-  if (internalBackends.length === 0) own("no-endpoint-services", without);
-  else if (shared) sharedChain();
+  if (internalBackends.length === 0) {
+    own("no-endpoint-services", without);
+    hold(clusterIp, "own");
+  } else if (shared) sharedChain();
   else own("service-ips", `: goto ${internalLocal ? local : cluster}`);
 
   for (const vip of vips) {
-    if (anyBackend) add("service-ips", at(vip), `: goto ${external}`);
-    if (externalBackends.length === 0) add("no-endpoint-services", at(vip), without);
+    const right = given.has(vip) ? "given" : undefined;
+    if (anyBackend) elements.push({ container: "service-ips", key: at(vip), value: `: goto ${external}`, right });
+    else if (right) hold(vip, right);
+    if (externalBackends.length === 0) elements.push({ container: "no-endpoint-services", key: at(vip), value: without, right });
   }
   if (nodePort !== 0) {
     if (anyBackend) add("service-nodeports", `${protocol} . ${nodePort}`, `: goto ${external}`);

@@ -15,9 +15,17 @@ export interface Element {
   readonly container: string;
   readonly key: string;
   readonly value: string;
-  /** At a Service's own cluster IP, which nobody else gets: others' external addresses are what they say they are. */
-  readonly own?: true;
+  /** By what right it is the Service's; absent: it says so. */
+  readonly right?: Right | undefined;
+  /** There is to be none, and no other Service's either. */
+  readonly isHeld?: true | undefined;
 }
+
+/** To an address: its own cluster IP, which nobody else gets; or one that it was given as its load balancer's. External addresses are what anybody who may write a Service says. */
+export type Right = "own" | "given";
+
+/** Lower goes before. */
+export function rankOf({ right }: Pick<Element, "right">): 0 | 1 | 2 { return right === "own" ? 0 : right === "given" ? 1 : 2; }
 
 export interface NamedSet { readonly kind: "set" | "map"; readonly definition: string }
 
@@ -47,21 +55,24 @@ export const EMPTY_RULESET: Ruleset = { containers: new Map(), chains: new Map()
 const BATCH = 500;
 const NOTHING: ReadonlyMap<string, string> = new Map();
 
-/** Two Services may want the same external address and port: the first keeps it, unless it is the other's cluster IP. */
+/** Two Services may want the same external address and port: the first keeps it, unless the other has a better right to it. */
 export function merge(pieces: Iterable<Piece>): Ruleset {
-  const containers = new Map<string, Map<string, string>>();
+  const best = new Map<string, Map<string, Element>>();
   const chains = new Map<string, readonly string[]>();
   const sets = new Map<string, NamedSet>();
   for (const piece of pieces) {
-    for (const { container, key, value, own } of piece.elements) {
-      let elements = containers.get(container);
-      if (!elements) containers.set(container, (elements = new Map()));
-      if (own || !elements.has(key)) elements.set(key, value);
+    for (const element of piece.elements) {
+      const { container, key } = element;
+      let elements = best.get(container);
+      if (!elements) best.set(container, (elements = new Map()));
+      const before = elements.get(key);
+      if (before === undefined || rankOf(element) < rankOf(before)) elements.set(key, element);
     }
     for (const [name, rules] of piece.chains) chains.set(name, rules);
     for (const [name, definition] of piece.sets) sets.set(name, definition);
   }
-  return { containers, chains, sets };
+  const containers = [...best].map(([name, elements]) => [name, new Map([...elements].flatMap(([key, { value, isHeld }]) => (isHeld ? [] : [[key, value]])))] as const);
+  return { containers: new Map(containers.filter(([, elements]) => elements.size > 0)), chains, sets };
 }
 
 export interface Transaction {
