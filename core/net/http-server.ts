@@ -31,7 +31,7 @@ import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { requestTurns } from "./request-turns.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial, WRONG_KEY_USAGE } from "./tls.ts";
 import "./waiting-frames.ts";
-import { mayWiden } from "./widened-windows.ts";
+import { clientMayWiden } from "./widened-windows.ts";
 
 export interface ServerLimits extends ConnectionLimits {
   /** Of a request's head over HTTP/1.1. Over HTTP/2 it is HTTP2_HEADER_BYTES_MAX, or this if that is less. */
@@ -170,7 +170,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     connection.protocol = protocol;
     if (protocol === "h2") connection.takeNoMore = () => connection.session?.close();
     opening = connection;
-    if (protocol === "h2" && widened) mayWiden(connection.socket, () => beginHttp2(connection));
+    if (protocol === "h2" && widened) clientMayWiden(connection.socket, () => beginHttp2(connection));
     else if (protocol === "h2") beginHttp2(connection);
     else h1.emit("connection", headsAsBytes(connection.socket));
     opening = undefined;

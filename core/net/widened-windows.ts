@@ -1,17 +1,18 @@
 /**
- * HTTP/2 streams whose client widens its windows while they run, as clients of gRPC do once they have seen how fast the way is.
+ * HTTP/2 streams whose peer widens its windows while they run, as clients and servers of gRPC do once they have seen how fast the way is.
  *
- *   mayWiden(socket, () => begin(socket));     `begin` makes the server's connection of the socket
+ *   clientMayWiden(socket, () => begin(socket));     `begin` makes the server's connection of the socket
+ *   serverMayWiden(http2.connect(…));                in the same turn
  *
  * A larger SETTINGS_INITIAL_WINDOW_SIZE is that much more for each stream (RFC 9113, 6.9.2). Bun 1.4.5 takes it for the least that a stream may have been given in all: where
  * WINDOW_UPDATE had given one more before, as after some megabytes, that is lost, and it stands still for ever if its peer waits for its end. So what comes on such a connection is looked
  * through for these two before the engine reads it, and what it will miss is given as one more WINDOW_UPDATE. The engine's own way from the socket to its frames, past JavaScript, is not
- * taken there: a megabyte costs half a millisecond more.
+ * taken there: a megabyte costs half a millisecond more, and what comes in one piece is told of in one go, without a turn for whoever waits between head and end.
  */
-import type { ServerHttp2Session } from "node:http2";
+import type { ClientHttp2Session, ServerHttp2Session } from "node:http2";
 import { clientPrototypes, FRAMES } from "./engine-http2.ts";
 
-interface Frames { read(data: Uint8Array): unknown; getStreamContext(stream: number): unknown }
+interface Frames { read(data: Uint8Array): unknown; setNativeSocket(handle: unknown): unknown; getStreamContext(stream: number): unknown }
 interface Handled { _handle: unknown }
 /** What a stream has been allowed in all: by its peer, and as far as the engine knows, which a smaller window does not take back. */
 interface Allowance { told: number; known: number }
@@ -35,15 +36,16 @@ class PeerWindows {
   /** The largest there was. */
   #highest = WINDOW_FIRST;
   /** Bytes that are of no interest, and go by. */
-  #skip = PREFACE_BYTES;
+  #skip: number;
   /** Of a frame: its head, and what is in it once that is to be seen. */
   #kept: Buffer = Buffer.alloc(0);
   #wanted = HEAD_BYTES;
 
   /** `read`: the engine's. */
-  constructor(read: (bytes: Uint8Array) => void, isOpen: (stream: number) => boolean) {
+  constructor(read: (bytes: Uint8Array) => void, isOpen: (stream: number) => boolean, skip: number) {
     this.#read = read;
     this.#isOpen = isOpen;
+    this.#skip = skip;
   }
 
   take(bytes: Uint8Array): void {
@@ -128,24 +130,31 @@ function windowUpdate(stream: number, bytes: number): Buffer {
 const engineRead = lookThrough();
 
 function lookThrough(): Frames["read"] | undefined {
-  const prototype = clientPrototypes().frames as Partial<Frames> | undefined, read = prototype?.read;
-  if (!read) return undefined;
+  const prototype = clientPrototypes().frames as Partial<Frames> | undefined, read = prototype?.read, setNativeSocket = prototype?.setNativeSocket;
+  if (!read || !setNativeSocket) return undefined;
   prototype.read = function (this: Frames, data) {
     const windows = byFrames.get(this);
     return windows ? windows.take(data) : read.call(this, data);
   };
+  prototype.setNativeSocket = function (this: Frames, handle) { return byFrames.has(this) ? undefined : setNativeSocket.call(this, handle); }; // or the engine reads from there itself
   return read;
 }
 
-export function mayWiden(socket: object, begin: () => ServerHttp2Session | undefined): void {
+export function clientMayWiden(socket: object, begin: () => ServerHttp2Session | undefined): void {
   const handled = socket as Handled, { _handle: handle } = handled;
   handled._handle = undefined; // or the engine reads from there itself
   try {
-    const { [FRAMES]: frames } = (begin() ?? {}) as { readonly [FRAMES]?: Frames };
-    if (frames && engineRead) byFrames.set(frames, new PeerWindows((bytes) => void engineRead.call(frames, bytes), (stream) => isOpen(frames, stream)));
+    lookInto(begin(), PREFACE_BYTES);
   } finally {
     handled._handle = handle;
   }
+}
+
+export function serverMayWiden(session: ClientHttp2Session): void { lookInto(session, 0); }
+
+function lookInto(session: object | undefined, skip: number): void {
+  const { [FRAMES]: frames } = (session ?? {}) as { readonly [FRAMES]?: Frames };
+  if (frames && engineRead) byFrames.set(frames, new PeerWindows((bytes) => void engineRead.call(frames, bytes), (stream) => isOpen(frames, stream), skip));
 }
 
 function isOpen(frames: Frames, stream: number): boolean {

@@ -105,6 +105,18 @@ test.each([
   expect(isWhole()).toBe(false);
 });
 
+test("an answer without a body whose trailers come with its head ends for who listens a little later", async () => {
+  await using server = await frameServer((socket, stream) => void socket.write(Buffer.concat([frame(1, 4, stream, Buffer.of(0x88)), frame(1, 4 | END, stream, Buffer.of(0, 1, 0x61, 1, 0x62))])));
+  const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => []));
+  const ask = await upstreams.connect({ address: "127.0.0.1", port: server.port }, undefined);
+  const { body, isWhole, trailers } = await ask({ method: "GET", target: "/", headers: [["host", "h"]] }, new AbortController().signal);
+  const { promise, resolve } = Promise.withResolvers<void>();
+  setImmediate(() => body.once("end", resolve).resume());
+  await promise;
+  expect([isWhole(), { ...trailers() }]).toEqual([true, { a: "b" }]);
+  upstreams.sweep(0);
+});
+
 test.each([["NO_ERROR", Buffer.alloc(4)], ["CANCEL", CANCEL]])("an answer that is whole stays so for who takes it slowly, though the endpoint wants no more of the request and resets it with %s", async (_, code) => {
   await using server = await frameServer((socket, stream) => void socket.write(Buffer.concat([BEGUN(stream), frame(0, 0, stream, Buffer.alloc(16_000, ".")), frame(0, END, stream, Buffer.from("end")), frame(3, 0, stream, code)])));
   const upstreams = new H2Upstreams(systemClock, new Upstreams(systemClock, () => [])), asked = new PassThrough();

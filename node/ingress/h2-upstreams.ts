@@ -5,13 +5,14 @@
  * Source: https://kubernetes.io/docs/reference/networking/service-protocols/  RFC 9113 section 3.3 (prior knowledge)
  */
 import * as http2 from "node:http2";
-import type { Readable } from "node:stream";
+import { Readable } from "node:stream";
 import type { Endpoint } from "../../core/ingress/endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { checkHead } from "../../core/net/http2-head.ts";
 import "../../core/net/spent-connections.ts";
 import "../../core/net/unasked-streams.ts";
 import "../../core/net/waiting-frames.ts";
+import { serverMayWiden } from "../../core/net/widened-windows.ts";
 import type { HeaderPairs } from "../../core/net/response-head.ts";
 import { dialSecurely, keyOf, type Upstreams, type UpstreamTls } from "./upstreams.ts";
 
@@ -119,6 +120,7 @@ export class H2Upstreams {
       const socket = tls ? await dialSecurely(plain, endpoint, { tls, alpn: "h2", signal }) : plain;
       socket.once("end", () => void socket.destroy()); // half a connection is none: who waits for an answer on it would wait for ever
       const session = http2.connect("http://endpoint", { createConnection: () => socket });
+      serverMayWiden(session);
       session.on("error", forget).on("goaway", forget).on("close", forget).on("remoteSettings", ({ maxConcurrentStreams = ACTIVE_FIRST }) => allows(maxConcurrentStreams));
       await begun(session, this.#clock);
       return session;
@@ -146,14 +148,14 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
     sent[to] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
   }
   const stream = requested(session, sent, { endStream: body === undefined });
-  const isWhole = keepSaid(stream, signal);
+  const isWhole = keepSaid(stream, signal), said = saidBy(stream);
   let trailers: http2.OutgoingHttpHeaders | undefined;
   const quit = (): void => {
     if (body === undefined || stream.writableEnded) stream.close(http2.constants.NGHTTP2_CANCEL);
     else stream.destroy(new Error("canceled")); // of `close` Bun makes an end like any: half a request would look whole
   };
   signal.addEventListener("abort", quit, { once: true });
-  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: stream, headersOnly: (flags & END_STREAM) !== 0, isWhole, trailers: () => trailers }));
+  stream.once("response", ({ ":status": status = 502, ...received }, flags) => resolve({ status, headers: pairsOf(received), body: said, headersOnly: (flags & END_STREAM) !== 0, isWhole, trailers: () => trailers }));
   stream.once("trailers", (received) => { trailers = Object.fromEntries(Object.entries(received).filter(([name]) => !name.startsWith(":"))); });
   stream.on("error", reject);
   stream.once("close", () => {
@@ -164,6 +166,29 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
   body?.on("error", quit).pipe(stream);
   if (signal.aborted) quit();
   return promise;
+}
+
+/**
+ * What an endpoint says, for whoever reads it in time: head, body and end may come in one piece, and of the engine's own stream who listens a little later has missed the end. It is told of a failure
+ * once who has waited for the head listens.
+ */
+function saidBy(stream: http2.ClientHttp2Stream): Readable {
+  const said = new Readable({
+    read: () => void stream.resume(),
+    destroy(error, done) {
+      if (!said.readableEnded) stream.destroy(); // else the request may go on
+      done(error);
+    },
+  });
+  let hasEnded = false;
+  stream.on("data", (piece: Buffer) => { if (!said.push(piece)) stream.pause(); });
+  stream.once("end", () => {
+    hasEnded = true;
+    said.push(null);
+  });
+  stream.on("error", (error) => setImmediate(() => said.destroy(error)));
+  stream.once("close", () => { if (!hasEnded) setImmediate(() => said.destroy()); });
+  return said.on("error", () => undefined);
 }
 
 /**
