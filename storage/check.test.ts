@@ -1,12 +1,12 @@
 /** Real directories: damaged, locked, full, copied. */
-import { appendFileSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, closeSync, copyFileSync, mkdirSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { backupStore, backupStream, inspectBackup, restoreStore, saveBackup } from "./backup.ts";
 import { checkOpenStore, checkStore, repairStore, REVISIONS_SKIPPED } from "./check.ts";
 import type { StoreClock } from "./engine.ts";
-import { levelEngine } from "./leveldb/leveldb.ts";
+import { isOpen, levelEngine } from "./leveldb/leveldb.ts";
 import { openStore } from "./open.ts";
 import { StoreError, type Row, type Store } from "./store.ts";
 
@@ -137,6 +137,21 @@ test("who comes second is told that the store is locked", async () => {
   expect((await failure(checkStore(path))).code).toBe("locked");
   await store.close();
   await (await open(path)).close();
+});
+
+test.runIf(process.platform === "linux")("a lock of a file of another file system with the same number is not the store's", async () => {
+  const path = scratch(), locks = join(scratch(), "locks");
+  const store = await open(path);
+  const held = readFileSync("/proc/locks", "utf8");
+  expect(isOpen(path)).toBe(true);
+  await store.close();
+  writeFileSync(locks, held);
+  expect([isOpen(path), isOpen(path, locks)]).toEqual([false, false]);
+  const file = openSync(join(path, "LOCK"), "r");
+  expect(isOpen(path, locks)).toBe(true);
+  closeSync(file);
+  writeFileSync(locks, held.replaceAll(/ \d+ (?=[^ ]+:\d+ )/g, " -1 ")); // a lock that is no process's
+  expect(isOpen(path, locks)).toBe(true);
 });
 
 test("a damaged store that a server has open is neither repaired nor replaced: the server goes on with it", async () => {

@@ -416,6 +416,33 @@ test.skipIf(process.platform !== "linux").each(["ip coracle-masq", "ip6 coracle-
   await ended;
 });
 
+test.skipIf(process.platform !== "linux")("what lets packets through, and the tables, are looked at every half minute where there is always something new, too", async () => {
+  using dir = directory();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: fakeApi().client, clock: systemClock, random: systemRandom, log: silentLog });
+  let kept = 0, rounds = 0, laterMs = 0, tell: () => unknown = () => undefined;
+  const network = nodeNetwork({
+    informers, nodeName: "n1", clusterCidrs: [], serviceCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined },
+    onTables: (look) => { tell = look; return () => undefined; }, ensureHostPorts: async () => void rounds++, overlay: noOverlay, cpus: 1, prepare: async () => ({ bridgeNetfilter: true, keep: () => void kept++ }),
+    clock: { ...systemClock, uptimeMs: () => systemClock.uptimeMs() + laterMs }, log: silentLog,
+  });
+  const ended = network.run(stop.signal, () => {});
+  const again = async (): Promise<void> => {
+    const before = rounds;
+    tell();
+    await eventually(() => rounds, (now) => now > before);
+  };
+  await eventually(() => rounds, (now) => now > 0);
+  await again();
+  expect(kept).toBe(0);
+  laterMs = 30_000;
+  await again();
+  await again();
+  expect(kept).toBe(1);
+  stop.abort();
+  await ended;
+});
+
 test.skipIf(process.platform !== "linux")("a firewall's chain that drops all of a sudden lets through what is the cluster's as soon as it is told of", async () => {
   using dir = directory();
   const api = fakeApi(), stop = new AbortController(), written: string[] = [];

@@ -198,7 +198,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   }
 
   async function keep(signal: AbortSignal): Promise<void> {
-    let failures = 0, linksAtMs = 0; // next
+    let failures = 0, linksAtMs = 0, looksAtMs = clock.uptimeMs() + VERIFY_MS; // next
     const ill = trouble("the pod network cannot be set up", { log, clock });
     let changed = true;
     wake = () => { changed = true; }; // until it is waited for
@@ -215,8 +215,12 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     });
     while (!signal.aborted) {
       try {
-        if (!changed) host.keep?.();
-        const looks = !changed || isSuspect;
+        const isDue = !changed || clock.uptimeMs() >= looksAtMs; // who changes the firewall all the time puts nothing off
+        if (isDue) {
+          host.keep?.();
+          looksAtMs = clock.uptimeMs() + VERIFY_MS;
+        }
+        const looks = isDue || isSuspect;
         isSuspect = false;
         if (looks && !(await isIntact(signal))) {
           log.warn("the pod network's rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });

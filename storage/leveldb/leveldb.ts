@@ -181,19 +181,36 @@ function leaveOutDamage(path: string, name: string): void {
   }
 }
 
-/** Whether another process has the store at `path` open, as far as the system tells: damage is looked for before LevelDB is asked, which alone can lock. */
-function isOpenElsewhere(path: string): boolean {
+/**
+ * Whether a process has the store at `path` open, as far as the system tells: damage is looked for before LevelDB is asked, which alone can lock. The system's list has the number of the locked file, which another
+ * file system may have given to another file, and a device that is not always the one that files say, as on btrfs: so the process is looked at.
+ */
+export function isOpen(path: string, locksFile = "/proc/locks"): boolean {
   try {
-    const { ino } = statSync(join(path, "LOCK"));
-    return new RegExp(`:${ino} `).test(readFileSync("/proc/locks", "utf8"));
+    const lock = join(path, "LOCK");
+    const holders = [...readFileSync(locksFile, "utf8").matchAll(new RegExp(`(-?\\d+) [^ ]+:${statSync(lock).ino} `, "g"))];
+    return holders.some(([, pid]) => hasOpen(pid!, lock));
   } catch {
-    return false; // never opened, or no Linux
+    return false; // another system, or there is no store
+  }
+}
+
+/** True as well if nobody may know. */
+function hasOpen(pid: string, file: string): boolean {
+  const { dev, ino } = statSync(file), directory = `/proc/${pid}/fd`;
+  try {
+    return readdirSync(directory).some((name) => {
+      const its = statSync(join(directory, name), { throwIfNoEntry: false });
+      return its?.dev === dev && its.ino === ino;
+    });
+  } catch {
+    return true;
   }
 }
 
 /** Throws StoreError "locked" if another process has the store at `path` open. Asked before anything is done to its files: where they are damaged LevelDB, which alone can lock, is not asked at all, and its own repair asks nobody. */
 export function refuseOpen(path: string): void {
-  if (isOpenElsewhere(path)) throw storeError("locked", { path, reason: "another process has the store open" });
+  if (isOpen(path)) throw storeError("locked", { path, reason: "another process has the store open" });
 }
 
 /**

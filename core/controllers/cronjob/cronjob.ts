@@ -26,6 +26,7 @@ import { beyondHistory, dueTime, jobName, nextDueInMs, notBefore, withoutTimesAh
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { localZone, type Zone, zoneNamed } from "./zone.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { isFarAhead } from "../wrong-clock.ts";
 
 type Cron = Readonly<CronJob>;
 /** The status as it will be written. */
@@ -112,8 +113,8 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     if (parsed === undefined) return undefined;
     const nowMs = clock.nowMs();
     const isSet = nowMs >= releasedMs; // otherwise it is ours that is wrong, and what is ahead is right
-    const sinceMs = rescheduledMs.get(keyOf(cron));
-    const timed = (one: Cron): Cron => isSet ? withoutTimesAhead(notBefore(one, sinceMs), nowMs) : notBefore(one, sinceMs);
+    const sinceMs = rescheduled(keyOf(cron), isSet ? nowMs : undefined);
+    const timed = (one: Cron): Cron => notBefore(isSet ? withoutTimesAhead(one, nowMs) : one, sinceMs);
     const again = (): number | undefined => nextDueInMs(timed({ ...cron, status: draft }), parsed, nowMs);
     const { atMs, many, never } = dueTime(timed(cron), parsed, nowMs);
     if (never) recorder.event(cron, "Warning", "InvalidSchedule", `invalid schedule: ${cron.spec.schedule} : time difference between two schedules is less than 1 second`);
@@ -137,6 +138,14 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     draft.active.push({ kind: "Job", apiVersion: "batch/v1", namespace: namespaceOf(started), name, uid, resourceVersion });
     draft.lastScheduleTime = timestamp(atMs);
     return again();
+  }
+
+  /** `nowMs`: by a clock that is right. One that was far ahead gave the schedule a minute ago, and from then on at that time. */
+  function rescheduled(key: ObjectKey, nowMs: number | undefined): number | undefined {
+    const sinceMs = rescheduledMs.get(key);
+    if (sinceMs === undefined || nowMs === undefined || !isFarAhead(sinceMs, nowMs)) return sinceMs;
+    rescheduledMs.set(key, nowMs - 60_000);
+    return nowMs - 60_000;
   }
 
   function noteSchedule({ object, old, deleted }: Change<CronJob>): void {
