@@ -7,6 +7,9 @@ import { clientMayWiden, serverMayWiden } from "./widened-windows.ts";
 const DATA = 0, HEADERS = 1, SETTINGS = 4, WINDOW_UPDATE = 8, ACK = 1, END = 5;
 const WINDOW = 65_535, PREFACE = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
+/** Of a GET. */
+const HEAD = Buffer.from([0x82, 0x86, 0x84, 0x41, 1, 0x78]);
+
 const u32 = (value: number): Buffer => Buffer.from(Uint32Array.of(value).buffer).swap32();
 const allows = (stream: number, bytes: number): Buffer => frame(WINDOW_UPDATE, 0, stream, u32(bytes));
 const windowsOf = (bytes: number): Buffer => frame(SETTINGS, 0, 0, Buffer.concat([Buffer.of(0, 4), u32(bytes)]));
@@ -40,9 +43,9 @@ const fromServer: Side = async () => {
     return session;
   }));
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
-  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1"), head = Buffer.from([0x82, 0x86, 0x84, 0x41, 1, 0x78]);
+  const socket = connect((server.address() as AddressInfo).port, "127.0.0.1");
   const bytes = dataOf(socket, 0);
-  for (const piece of [Buffer.from(PREFACE), frame(SETTINGS, 0, 0), allows(0, 10_000_000), frame(HEADERS, END, 1, head), frame(HEADERS, END, 3, head)]) socket.write(piece);
+  for (const piece of [Buffer.from(PREFACE), frame(SETTINGS, 0, 0), allows(0, 10_000_000), frame(HEADERS, END, 1, HEAD), frame(HEADERS, END, 3, HEAD)]) socket.write(piece);
   return { bytes, write: (piece) => void socket.write(piece), async [Symbol.asyncDispose]() {
     socket.destroy();
     await new Promise<void>((resolve) => void server.close(() => resolve()));
@@ -88,4 +91,10 @@ test.each([["a client's, at once", fromServer, Number.POSITIVE_INFINITY], ["a cl
   await say(windowsOf(140_000)); // what was sent is sent
   await say(Buffer.concat([windowsOf(150_000), allows(1, 1), allows(3, 1)]));
   await expect.poll(all).toEqual([220_006, 150_011]);
+});
+
+test("a stream that begins in one piece with what it is given, and with larger windows, has all of it", async () => {
+  await using connection = await fromServer();
+  connection.write(Buffer.concat([frame(HEADERS, END, 5, HEAD), allows(5, 70_000), windowsOf(100_000)]));
+  await expect.poll(() => connection.bytes.get(5)).toBe(170_000);
 });

@@ -61,16 +61,17 @@ class PeerWindows {
       this.#kept = Buffer.concat([this.#kept, part]);
       at += part.length;
       if (this.#kept.length < this.#wanted) break;
-      const missing = this.#looked();
-      if (missing === undefined || missing.length === 0) continue;
-      this.#read(bytes.subarray(read, at));
-      this.#read(missing);
+      const settings = this.#looked();
+      if (settings === undefined) continue;
+      this.#read(bytes.subarray(read, at)); // streams may have begun there
       read = at;
+      const missing = this.#begin(settings);
+      if (missing.length > 0) this.#read(missing);
     }
     if (read < bytes.length) this.#read(read === 0 ? bytes : bytes.subarray(read));
   }
 
-  /** A head, or a frame, is there as a whole. Returns what the engine is to be told behind it. */
+  /** A head, or a frame, is there as a whole. Returns what is in one of SETTINGS. */
   #looked(): Buffer | undefined {
     const frame = this.#kept, lengthBytes = frame.readUIntBE(0, 3), type = frame[3], flags = frame[4]!, stream = frame.readUInt32BE(5) & WINDOW_MAX;
     const counts = (type === WINDOW_UPDATE && stream !== 0 && lengthBytes === 4) || (type === SETTINGS && (flags & ACK) === 0 && lengthBytes <= PAYLOAD_BYTES_MAX);
@@ -82,7 +83,7 @@ class PeerWindows {
     this.#wanted = HEAD_BYTES;
     if (!counts) this.#skip = lengthBytes;
     else if (type === WINDOW_UPDATE) this.#allow(stream, frame.readUInt32BE(HEAD_BYTES) & WINDOW_MAX);
-    else return this.#begin(frame.subarray(HEAD_BYTES));
+    else return frame.subarray(HEAD_BYTES);
     return undefined;
   }
 
@@ -100,7 +101,7 @@ class PeerWindows {
     this.#streams.set(stream, { told: this.#initial + more, known: this.#highest + more });
   }
 
-  /** With the windows that SETTINGS say. */
+  /** With the windows that SETTINGS say, which the engine has read. Returns what it is to be told behind them. */
   #begin(settings: Buffer): Buffer {
     const before = this.#initial, missing: Buffer[] = [];
     for (let at = 0; at + SETTING_BYTES <= settings.length; at += SETTING_BYTES) if (settings.readUInt16BE(at) === INITIAL_WINDOW_SIZE) this.#initial = settings.readUInt32BE(at + 2);
@@ -110,9 +111,10 @@ class PeerWindows {
       allowance.told += this.#initial - before;
       allowance.known = Math.max(allowance.known, this.#initial);
       const more = allowance.told - allowance.known;
-      if (more <= 0 || !this.#isOpen(stream)) continue;
-      missing.push(windowUpdate(stream, more));
+      if (more <= 0) continue;
       allowance.known = allowance.told;
+      if (this.#isOpen(stream)) missing.push(windowUpdate(stream, more));
+      else this.#streams.delete(stream);
     }
     return Buffer.concat(missing);
   }
