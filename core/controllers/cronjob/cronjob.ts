@@ -144,8 +144,9 @@ export function cronJobController({ client, informers, events, clock, metrics, z
   function rescheduled(key: ObjectKey, nowMs: number | undefined): number | undefined {
     const sinceMs = rescheduledMs.get(key);
     if (sinceMs === undefined || nowMs === undefined || !isFarAhead(sinceMs, nowMs)) return sinceMs;
-    rescheduledMs.set(key, nowMs - 60_000);
-    return nowMs - 60_000;
+    const aMinuteAgoMs = nowMs - 60_000;
+    rescheduledMs.set(key, aMinuteAgoMs);
+    return aMinuteAgoMs;
   }
 
   function noteSchedule({ object, old, deleted }: Change<CronJob>): void {
